@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 STRING = r'"(?:[^"\\]|\\.)*"'
 NUMBER = r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?"
+CELL = rf"missing|other|{STRING}|\([^\]]*\]"
 RANGE = rf"({NUMBER})\.\.({NUMBER})"
 
 Floats = NDArray[np.float64]
@@ -87,6 +88,46 @@ class PrintedRule:
     believed: float
 
 
+@dataclass(frozen=True)
+class PrintedPicture:
+    """A curve or map: the names of its features, and what each cell adds."""
+
+    names: tuple[str, ...]
+    cells: dict[tuple[str, ...], dict[str, float]]
+
+    @classmethod
+    def read(cls, text: str) -> PrintedPicture:
+        head, *lines = text.splitlines()
+        names = tuple(json.loads(own) for own in re.findall(STRING, head))
+        cells = {}
+        for line in lines:
+            found = re.match(rf" +at ({CELL})(?: and ({CELL}))?: (.*)$", line)
+            assert found is not None, line
+            cells[tuple(own for own in found.groups()[:2] if own is not None)] = pairs(found[3])
+        return cls(names, cells)
+
+    def adds(self, rows: pd.DataFrame, labels: list[str]) -> Floats:
+        found = []
+        for values in rows[list(self.names)].itertuples(index=False):
+            fits = [cell for cell in self.cells if all(map(self.is_in, values, cell, range(len(cell))))]
+            assert len(fits) == 1, (values, fits)
+            found.append([self.cells[fits[0]][label] for label in labels])
+        return np.array(found)
+
+    def is_in(self, value: Any, cell: str, axis: int) -> bool:
+        if pd.isna(value) or cell == "missing":
+            return bool(pd.isna(value)) and cell == "missing"
+        if cell.startswith("("):
+            low, high = map(float, cell[1:-1].split(", "))
+            return low < float(value) <= high
+        known = {own[axis] for own in self.cells}
+        return (
+            json.dumps(str(value), ensure_ascii=False) == cell
+            if cell != "other"
+            else (json.dumps(str(value), ensure_ascii=False) not in known)
+        )
+
+
 @dataclass
 class PrintedModel:
     """A model as its text tells it."""
@@ -96,6 +137,8 @@ class PrintedModel:
 
     def __post_init__(self) -> None:
         self.head, *blocks = re.split(r"\n(?= *\d+\. )", self.text)
+        self.head, *pictures = re.split(r"\n(?=(?:curve|map): )", self.head)
+        self.pictures = [PrintedPicture.read(own) for own in pictures]
         for block in blocks:
             lines = [re.sub(r"^ *(\d+\. )?(if |and |then )?", "", line) for line in block.splitlines()]
             conditions = tuple(line for line in lines[:-1] if line != "always")
@@ -131,7 +174,8 @@ class PrintedModel:
         if self.is_wide:
             prior = pairs(self.line("prior"))
             scores = np.array([prior[label] for label in self.labels])
-            scores = self.support(rows)[:, None] * (scores + (fit @ said if len(said) else 0.0))
+            added = sum((own.adds(rows, self.labels) for own in self.pictures), np.zeros((len(rows), 1)))
+            scores = self.support(rows)[:, None] * (scores + added + (fit @ said if len(said) else 0.0))
             odds = np.exp(scores - scores.max(axis=1, keepdims=True))
             return np.asarray(odds / odds.sum(axis=1, keepdims=True))
         fit = fit * [rule.believed for rule in self.rules]

@@ -28,6 +28,7 @@ using Indices = nb::ndarray<const std::int32_t, nb::ndim<2>, nb::c_contig, nb::d
 using CMatrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 // Written to, so never converted: a silent copy would swallow the result.
 using OutMatrix = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using OutIndices = nb::ndarray<std::int32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using OutVector = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 inline MatrixView view(const Matrix& m) { return {m.data(), m.shape(0), m.shape(1), m.stride(0), m.stride(1)}; }

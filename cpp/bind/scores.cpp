@@ -13,10 +13,79 @@ using namespace nb::literals;
 
 namespace {
 
+// Curves and maps from the arrays of Python's CurvesAndMaps.
+class BoundCurves {
+ public:
+  // column: [term][2], the second -1 for a curve; cut_start: [2 * term + axis], and the end; n_categories: [column].
+  BoundCurves(const Indices& column, const Codes& cut_start, const Vector& cut, const Codes& cell_start,
+              const CMatrix& value, const Codes& n_categories) {
+    const std::size_t n_terms = column.shape(0), n_columns = n_categories.shape(0);
+    check_category_counts(n_categories);
+    require(column.shape(1) == 2 && cut_start.shape(0) == 2 * n_terms + 1 && cell_start.shape(0) == n_terms + 1 &&
+                value.shape(1) > 0,
+            "Curves need two columns and two beginnings of cuts each, and cells with a value for each class.");
+    require(is_partition(cut_start, cut.shape(0)) && is_partition(cell_start, value.shape(0)),
+            "Cuts and cells must begin at 0, ascend, and end with the last one.");
+    require(all_of(value, [](double own) { return std::isfinite(own); }), "Values of curves must be finite.");
+    std::vector<std::vector<GivenAxis>> terms(n_terms);
+    for (std::size_t t = 0; t < n_terms; ++t) {
+      std::size_t n_cells = 1;
+      for (std::size_t a = 0; a < 2; ++a) {
+        const std::int32_t own = column.data()[2 * t + a];
+        const auto first = static_cast<std::size_t>(cut_start.data()[2 * t + a]);
+        const std::size_t n_cuts = static_cast<std::size_t>(cut_start.data()[2 * t + a + 1]) - first;
+        if (a == 1 && own == -1 && n_cuts == 0) continue;
+        require(own >= 0 && static_cast<std::size_t>(own) < n_columns, "A curve reads a column that is not there.");
+        const std::int32_t n_categories_of = n_categories.data()[own];
+        require(n_categories_of == 0 || n_cuts == 0, "Categories have no cuts.");
+        const double* cuts = cut.data() + first;
+        for (std::size_t k = 0; k < n_cuts; ++k)
+          require(std::isfinite(cuts[k]) && (k == 0 || cuts[k - 1] < cuts[k]), "Cuts must be finite and ascend.");
+        terms[t].push_back({own, n_categories_of, cuts, n_cuts});
+        n_cells *= (n_categories_of > 0 ? static_cast<std::size_t>(n_categories_of) : n_cuts) + 2;
+        n_columns_ = std::max(n_columns_, static_cast<std::size_t>(own) + 1);
+      }
+      require(terms[t].size() < 2 || terms[t][0].column != terms[t][1].column, "A map needs two different columns.");
+      require(n_cells == static_cast<std::size_t>(cell_start.data()[t + 1] - cell_start.data()[t]),
+              "A curve or map must have one cell for each combination of bins.");
+    }
+    curves_ = merged(terms, value.shape(1), copy(value));
+  }
+
+  const CurvesAndMaps& curves() const { return curves_; }
+
+  // The cell of each row in each term, shape (n_rows, n_terms), among the cells of all terms.
+  void cells(const Matrix& x, OutIndices out) const {
+    require(x.shape(1) >= n_columns_, "X has fewer columns than the curves read.");
+    require(out.shape(0) == x.shape(0) && out.shape(1) == curves_.terms.size(),
+            "out must have shape (n_rows, n_terms).");
+    const MatrixView rows = view(x);
+    std::vector<Bin> bins(curves_.inputs.size());
+    for (std::size_t i = 0; i < x.shape(0); ++i) {
+      for (std::size_t k = 0; k < bins.size(); ++k)
+        bins[k] = curves_.inputs[k].bin(rows(i, static_cast<std::size_t>(curves_.inputs[k].column)));
+      for (std::size_t t = 0; t < curves_.terms.size(); ++t)
+        out.data()[i * curves_.terms.size() + t] =
+            static_cast<std::int32_t>(curves_.cell(curves_.terms[t], bins.data()));
+    }
+  }
+
+ private:
+  static bool is_partition(const Codes& start, std::size_t n) {
+    const std::int32_t* first = start.data();
+    return first[0] == 0 && std::is_sorted(first, first + start.shape(0)) &&
+           static_cast<std::size_t>(first[start.shape(0) - 1]) == n;
+  }
+
+  CurvesAndMaps curves_;
+  std::size_t n_columns_ = 0;
+};
+
 class BoundScores {
  public:
   BoundScores(const BoundTree& tree, const Codes& rule_node, const CMatrix& weight, const Vector& prior,
-              const Codes& columns, const CMatrix& range, const Codes& n_categories, double margin)
+              const Codes& columns, const CMatrix& range, const Codes& n_categories, double margin,
+              const BoundCurves* curves)
       : tree_(tree) {
     const std::size_t n_rules = rule_node.shape(0), n_classes = prior.shape(0), n_columns = columns.shape(0);
     require(n_classes > 0 && weight.shape(0) == n_rules && weight.shape(1) == n_classes,
@@ -43,6 +112,12 @@ class BoundScores {
       supports_.column.push_back(columns.data()[k]);
       supports_.gate.emplace_back(range.data()[2 * k], range.data()[2 * k + 1], margin);
       supports_.n_categories.push_back(n_categories.data()[k]);
+    }
+    if (curves) {
+      weights_.curves = curves->curves();
+      require(weights_.curves.n_classes == n_classes, "Curves must have a value for each class.");
+      for (const CurvesAndMaps::Input& input : weights_.curves.inputs)
+        n_columns_ = std::max(n_columns_, static_cast<std::size_t>(input.column) + 1);
     }
     list_columns(tree_.tree(), supports_, weights_);
   }
@@ -152,11 +227,15 @@ void weigh_scores(OutMatrix scores, OutMatrix belief, OutMatrix plausibility, Ou
 }  // namespace
 
 void bind_scores(nb::module_& m) {
+  nb::class_<BoundCurves>(m, "CurvesAndMaps")
+      .def(nb::init<const Indices&, const Codes&, const Vector&, const Codes&, const CMatrix&, const Codes&>(),
+           "column"_a, "cut_start"_a, "cut"_a, "cell_start"_a, "value"_a, "n_categories"_a)
+      .def("cells", &BoundCurves::cells, "x"_a, "out"_a.noconvert());
   nb::class_<BoundScores>(m, "Scores")
       .def(nb::init<const BoundTree&, const Codes&, const CMatrix&, const Vector&, const Codes&, const CMatrix&,
-                    const Codes&, double>(),
+                    const Codes&, double, const BoundCurves*>(),
            nb::keep_alive<1, 2>(), "tree"_a, "rule_node"_a, "weight"_a, "prior"_a, "columns"_a, "range"_a,
-           "n_categories"_a, "margin"_a)
+           "n_categories"_a, "margin"_a, "curves"_a.none() = nb::none())
       .def("scores", &BoundScores::scores, "x"_a, "n_threads"_a, "out"_a.noconvert())
       .def("probabilities", &BoundScores::probabilities, "x"_a, "n_threads"_a, "out"_a.noconvert())
       .def("weigh", &BoundScores::weigh, "x"_a, "n_threads"_a, "belief"_a.noconvert(), "plausibility"_a.noconvert(),

@@ -78,14 +78,30 @@ void CornerGrid::add(double weight, const std::vector<std::size_t>& variable,
     for (std::size_t k = 0; k < n; ++k) own_[variable[0]][k] += weight * factor[0][k];
     return;
   }
-  auto found = std::find_if(terms_.begin(), terms_.end(), [&](const Term& term) { return term.variable == variable; });
-  if (found == terms_.end()) found = terms_.insert(found, {variable, std::vector<double>(n, 0.0), 0});
+  Term& term = term_of(variable);
   const std::size_t n_last = own_[variable.back()].size();
-  over_runs(*found, [&](std::size_t offset, const Choice& prefix) {
+  over_runs(term, [&](std::size_t offset, const Choice& prefix) {
     double product = weight;
     for (std::size_t i = 0; i < prefix.size(); ++i) product *= factor[i][prefix[i]];
-    for (std::size_t k = 0; k < n_last; ++k) found->value[offset + k] += product * factor.back()[k];
+    for (std::size_t k = 0; k < n_last; ++k) term.value[offset + k] += product * factor.back()[k];
   });
+}
+
+void CornerGrid::add_table(const std::vector<std::size_t>& variable, const std::vector<double>& value) {
+  if (variable.size() > 1 && value.size() > kMostEntries) {
+    base_ += least(value);
+    return;
+  }
+  std::vector<double>& sum = variable.size() == 1 ? own_[variable[0]] : term_of(variable).value;
+  for (std::size_t k = 0; k < value.size(); ++k) sum[k] += value[k];
+}
+
+CornerGrid::Term& CornerGrid::term_of(const std::vector<std::size_t>& variable) {
+  for (Term& term : terms_)
+    if (term.variable == variable) return term;
+  std::size_t n = 1;
+  for (const std::size_t v : variable) n *= own_[v].size();
+  return terms_.emplace_back(Term{variable, std::vector<double>(n, 0.0), 0});
 }
 
 bool CornerGrid::exceeds(double bound) const {

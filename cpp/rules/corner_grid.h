@@ -22,6 +22,9 @@ class CornerGrid {
   // Adds the least of such a product; variables may repeat.
   void add_least(double weight, const std::vector<std::size_t>& variable, const std::vector<const double*>& factor);
 
+  // Adds a table of one variable or two, in ascending order; the last one runs fastest.
+  void add_table(const std::vector<std::size_t>& variable, const std::vector<double>& value);
+
   // Whether the sum is proven to be larger than the bound for all values, rounding included.
   bool exceeds(double bound) const;
 
@@ -33,6 +36,7 @@ class CornerGrid {
   };
   using Choice = std::vector<std::size_t>;  // a value of each variable
 
+  Term& term_of(const std::vector<std::size_t>& variable);
   bool proves(double bound, std::size_t& work);
   void pass(Term& term);
   const std::vector<double>& said_of_runs(const Term& term);

@@ -34,6 +34,12 @@ ScoreProof::ScoreProof(const Tree& tree, const RuleWeights& weights, const Suppo
   for (std::size_t o = 0; o < tree.size(); ++o)
     if (weights.rule_of[o] >= 0) add_rule(static_cast<std::size_t>(weights.rule_of[o]), o);
   for (const Column column : supports.column) gated_axis_.push_back(axis_of(column));
+  for (std::size_t k = 0; k < weights.curves.inputs.size(); ++k) {
+    input_axis_.push_back(axis_of(weights.curves.inputs[k].column));
+    Axis& axis = axes_[input_axis_.back()];
+    axis.input = k;
+    axis.is_categorical = axis.is_categorical || weights.curves.inputs[k].n_categories > 0;
+  }
   for (Axis& axis : axes_) find_corners(axis);
   find_tolerances();
 }
@@ -68,16 +74,22 @@ void ScoreProof::find_corners(Axis& axis) const {
       if (has_finite_slope(side))
         axis.blur = std::max(axis.blur, 4 * kEpsilon * (std::abs(side.start) + 1 / side.slope));
   }
+  if (axis.input != kNoInput)  // the cell of a cut ends at it, the next one begins at the next number
+    for (const double cut : weights_.curves.inputs[axis.input].cuts)
+      axis.corners.insert(axis.corners.end(), {cut, std::nextafter(cut, kInfinity)});
   std::erase_if(axis.corners, [](double corner) { return !std::isfinite(corner); });
   std::sort(axis.corners.begin(), axis.corners.end());
   axis.corners.erase(std::unique(axis.corners.begin(), axis.corners.end()), axis.corners.end());
   for (const double corner : axis.corners)
     for (const std::size_t o : axis.nodes) axis.at_corners.push_back(tree_.nodes[o].fits(corner));
+  if (axis.input == kNoInput) return;
+  for (const double corner : axis.corners) axis.corner_bins.push_back(weights_.curves.inputs[axis.input].bin(corner));
 }
 
 void ScoreProof::find_tolerances() {
   const auto n_classes = static_cast<std::size_t>(weights_.n_classes);
-  const double n_roundings = static_cast<double>(rules_.size() + n_classes + tree_.max_depth + 8);
+  const CurvesAndMaps& curves = weights_.curves;
+  const double n_roundings = static_cast<double>(rules_.size() + curves.terms.size() + n_classes + tree_.max_depth + 8);
   for (std::size_t c = 0; c < n_classes; ++c) {
     double size = std::abs(weights_.prior[c]), blurred = 0;
     for (std::size_t r = 0; r < rules_.size(); ++r) {
@@ -87,6 +99,12 @@ void ScoreProof::find_tolerances() {
         const Axis& axis = axes_[factor.axis];
         blurred += weight * steepest(tree_.nodes[axis.nodes[factor.condition]].membership) * axis.blur;
       }
+    }
+    for (const CurvesAndMaps::Term& term : curves.terms) {
+      double most = 0;
+      for (std::uint32_t k = 0; k < term.n_cells; ++k)
+        most = std::max(most, std::abs(curves.values(term.first_cell + k)[c]));
+      size += most;
     }
     // Sums of larger weights, or their differences, might overflow: nothing is proven.
     tolerance_.push_back(size < 1e300 ? 2 * blurred + 16 * kEpsilon * n_roundings * size : kInfinity);
@@ -127,26 +145,31 @@ void ScoreProof::move(Axis& axis, Interval interval) {
   axis.is_still = true;
   std::vector<double>& said = said_;  // [point][condition]
   said.resize(n * static_cast<std::size_t>(last - first + 2));
+  axis.bins.clear();
+  const auto bin_of = [&](double x) { return axis.input == kNoInput ? 0 : weights_.curves.inputs[axis.input].bin(x); };
   // Keeps the point that was written behind the others, unless it says what the last one says.
-  auto keep_point = [&] {
+  auto keep_point = [&](Bin bin) {
     const double* point = said.data() + axis.n_points * n;
-    if (axis.n_points == 0 || !std::equal(point, point + n, point - n)) ++axis.n_points;
+    if (axis.n_points > 0 && axis.bins.back() == bin && std::equal(point, point + n, point - n)) return;
+    ++axis.n_points;
+    axis.bins.push_back(bin);
   };
   auto add_point = [&](double x) {
     for (std::size_t i = 0; i < n; ++i) {
       const Node& node = tree_.nodes[axis.nodes[i]];
       said[axis.n_points * n + i] = std::isinf(x) ? bound(node.membership, {x, x}).low : node.fits(x);
     }
-    keep_point();
+    keep_point(bin_of(x));
   };
   add_point(interval.low);
   if (interval.low < interval.high) {
     for (auto corner = first; corner < last; ++corner) {
-      const auto* at = axis.at_corners.data() + static_cast<std::size_t>(corner - axis.corners.begin()) * n;
-      std::copy(at, at + n, said.data() + axis.n_points * n);
-      keep_point();
+      const auto k = static_cast<std::size_t>(corner - axis.corners.begin());
+      std::copy_n(axis.at_corners.data() + k * n, n, said.data() + axis.n_points * n);
+      keep_point(axis.corner_bins.empty() ? 0 : axis.corner_bins[k]);
     }
     add_point(interval.high);
+    axis.is_still = axis.bins.front() == axis.bins.back();
     for (const std::size_t o : axis.nodes) {
       const Interval said_by = bound(tree_.nodes[o].membership, interval);
       axis.is_still = axis.is_still && said_by.low == said_by.high;
@@ -166,6 +189,8 @@ void ScoreProof::settle() {
   n_moving_rules_ = 0;
   still_ = weights_.prior;
   for (std::size_t r = 0; r < rules_.size(); ++r) settle_rule(r);
+  moving_curves_.clear();
+  for (const CurvesAndMaps::Term& term : weights_.curves.terms) settle_curve(term);
   if (asking_.size() < moving_.size()) asking_.resize(moving_.size());
   for (auto& own : asking_) own.clear();
   for (std::size_t r = 0; r < n_moving_rules_; ++r) {
@@ -207,6 +232,42 @@ void ScoreProof::settle_rule(std::size_t rule) {
     return;
   }
   for (std::size_t c = 0; c < still_.size(); ++c) still_[c] += own.still * weights_of(rule)[c];
+}
+
+void ScoreProof::settle_curve(const CurvesAndMaps::Term& term) {
+  MovingCurve own{term.first_cell, {}, {}};
+  for (const CurvesAndMaps::Axis& axis : term.axes) {
+    const std::size_t a = input_axis_[axis.input];
+    const std::vector<Bin>& bins = axes_[a].bins;
+    const std::uint32_t first = axis.step[bins.front()];
+    if (std::all_of(bins.begin(), bins.end(), [&](Bin bin) { return axis.step[bin] == first; })) {
+      own.first_cell += first;
+      continue;
+    }
+    const auto at = std::lower_bound(moving_.begin(), moving_.end(), a);
+    own.axis.push_back(static_cast<std::size_t>(at - moving_.begin()));
+    own.step.push_back(axis.step.data());
+  }
+  if (own.axis.empty()) {
+    const double* value = weights_.curves.values(own.first_cell);
+    for (std::size_t c = 0; c < still_.size(); ++c) still_[c] += value[c];
+    return;
+  }
+  if (own.axis.size() == 2 && own.axis[0] > own.axis[1]) {
+    std::swap(own.axis[0], own.axis[1]);
+    std::swap(own.step[0], own.step[1]);
+  }
+  moving_curves_.push_back(std::move(own));
+}
+
+// What the i-th moving axis of a curve adds to the number of its cell at a point of the axis.
+std::uint32_t ScoreProof::step_at(const MovingCurve& curve, std::size_t i, std::size_t point) const {
+  return curve.step[i][axes_[moving_[curve.axis[i]]].bins[point]];
+}
+
+double ScoreProof::lead_in(std::uint32_t cell, Label other) const {
+  const double* value = weights_.curves.values(cell);
+  return value[label_] - value[other];
 }
 
 bool ScoreProof::is_still() const {
@@ -251,6 +312,12 @@ bool ScoreProof::is_behind_somewhere(Label other, double bound) {
       if (own.axis[i] != without) product *= own.membership[i][at_[own.axis[i]]];
     return product;
   };
+  const auto lead_of = [&](const MovingCurve& own, std::size_t moved, std::size_t point) {
+    std::uint32_t cell = own.first_cell;
+    for (std::size_t i = 0; i < own.axis.size(); ++i)
+      cell += step_at(own, i, own.axis[i] == moved ? point : at_[own.axis[i]]);
+    return lead_in(cell, other);
+  };
   for (std::size_t step = 0; step < kSweeps * moving_.size(); ++step) {
     const std::size_t a = step % moving_.size();
     said_.assign(axes_[moving_[a]].n_points, 0.0);
@@ -258,10 +325,14 @@ bool ScoreProof::is_behind_somewhere(Label other, double bound) {
       const double rest = rest_of(asking.rule, a);
       for (std::size_t k = 0; k < said_.size(); ++k) said_[k] += rest * asking.membership[k];
     }
+    for (const MovingCurve& own : moving_curves_)
+      if (std::find(own.axis.begin(), own.axis.end(), a) != own.axis.end())
+        for (std::size_t k = 0; k < said_.size(); ++k) said_[k] += lead_of(own, a, k);
     at_[a] = static_cast<std::size_t>(std::min_element(said_.begin(), said_.end()) - said_.begin());
   }
   double sum = still_[label_] - still_[other];
   for (std::size_t r = 0; r < rules.size(); ++r) sum += rest_of(r, moving_.size());
+  for (const MovingCurve& own : moving_curves_) sum += lead_of(own, moving_.size(), 0);
   return !(sum > bound);
 }
 
@@ -276,6 +347,19 @@ CornerGrid ScoreProof::advantage(Label other) const {
       grid.add_least(weight, own.axis, own.membership);
     else
       grid.add(weight, own.axis, own.membership);
+  }
+  for (const MovingCurve& own : moving_curves_) {
+    std::vector<double> table;
+    for (std::size_t k = 0; k < n_points[own.axis[0]]; ++k) {
+      const std::uint32_t cell = own.first_cell + step_at(own, 0, k);
+      if (own.axis.size() == 1) {
+        table.push_back(lead_in(cell, other));
+      } else {
+        for (std::size_t l = 0; l < n_points[own.axis[1]]; ++l)
+          table.push_back(lead_in(cell + step_at(own, 1, l), other));
+      }
+    }
+    grid.add_table(own.axis, table);
   }
   return grid;
 }
@@ -296,7 +380,7 @@ Corners ScoreProof::corners(Column column) {
 // What stays while a column moves alone. A search asks for many intervals of one column.
 void ScoreProof::stand_along(Column column) {
   if (line_.column == column) return;
-  line_ = {column, axis_of(column), false, 1, {}, weights_.prior, others()};
+  line_ = {column, axis_of(column), false, 1, {}, weights_.prior, {}, others()};
   const Axis& axis = axes_[line_.axis];
   line_.rest.assign(axis.nodes.size(), 1.0);
   std::vector<char> asks(rules_.size(), 0);
@@ -313,8 +397,27 @@ void ScoreProof::stand_along(Column column) {
     if (firing == 0) continue;
     for (std::size_t c = 0; c < line_.still.size(); ++c) line_.still[c] += firing * weights_of(r)[c];
   }
+  for (const CurvesAndMaps::Term& term : weights_.curves.terms) {
+    MovingCurve own{term.first_cell, {}, {}};
+    for (const CurvesAndMaps::Axis& along : term.axes)
+      if (along.input == axis.input)
+        own.step.push_back(along.step.data());
+      else
+        own.first_cell += along.step[axes_[input_axis_[along.input]].bins.front()];
+    if (own.step.empty())
+      for (std::size_t c = 0; c < line_.still.size(); ++c) line_.still[c] += weights_.curves.values(own.first_cell)[c];
+    else
+      line_.curves.push_back(std::move(own));
+  }
   for (std::size_t k = 0; k < gated_axis_.size(); ++k)
     if (supports_.column[k] != column) line_.support *= supports_.opens(k, row_[supports_.column[k]]);
+}
+
+// What does not move and the curves of the column add to the lead, where the column's value is in a bin.
+double ScoreProof::lead_along(Label other, Bin bin) const {
+  double lead = line_.still[label_] - line_.still[other];
+  for (const MovingCurve& own : line_.curves) lead += lead_in(own.first_cell + own.step[0][bin], other);
+  return lead;
 }
 
 // As stays_ahead for all classes, where one column moves alone: the least lead is at one of its points.
@@ -323,7 +426,7 @@ bool ScoreProof::stays_ahead_along(const Axis& axis) {
     const double bound = least_lead(other);
     if (!std::isfinite(bound)) return false;
     for (std::size_t k = 0; k < axis.n_points; ++k) {
-      double lead = line_.still[label_] - line_.still[other];
+      double lead = lead_along(other, axis.bins[k]);
       for (std::size_t i = 0; i < axis.nodes.size(); ++i) {
         const double* weight = weights_of(axis.rules[i]);
         lead += line_.rest[i] * axis.membership[i * axis.n_points + k] * (weight[label_] - weight[other]);
@@ -367,10 +470,11 @@ std::array<double, 2> ScoreProof::crossing(Column column, double near, double fa
   for (std::size_t k = 0; k < gated_axis_.size(); ++k)
     if (supports_.column[k] == column) support_near *= supports_.opens(k, near), support_far *= supports_.opens(k, far);
   const double needed = label_ > 0 ? kLeastLead : 0.0;
+  const auto bin_of = [&](double x) { return axis.input == kNoInput ? 0 : weights_.curves.inputs[axis.input].bin(x); };
   double first = far, last = far, least = kInfinity;
   for (const Label other : line_.others) {
     const double bound = 2 * (tolerance_[label_] + tolerance_[other] + needed / support_near);
-    double from = line_.still[label_] - line_.still[other], to = from;
+    double from = lead_along(other, bin_of(near)), to = lead_along(other, bin_of(far));
     for (std::size_t i = 0; i < axis.nodes.size(); ++i) {
       const double* weight = weights_of(axis.rules[i]);
       const double ahead = line_.rest[i] * (weight[label_] - weight[other]);

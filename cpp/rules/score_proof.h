@@ -1,8 +1,9 @@
 // Whether a label stays while a row moves inside a box, for weights of evidence that add up.
 //
 // By how much a class is ahead of another is a sum of products of memberships, each of another column and linear between
-// its corners. Along every column the sum is linear between corners, so that it is least where each column is at a
-// corner or at an end of its interval: a search among finitely many rows, see corner_grid.h.
+// its corners, and of curves and maps, which are constant on cells. Along every column the sum is linear between corners,
+// so that it is least where each column is at a corner or at an end of its interval: a search among finitely many rows,
+// see corner_grid.h.
 //
 // A true answer is a proof, rounding included. Memberships are computed as the walk computes them; tolerances cover that
 // corners are rounded to numbers, and that prediction rounds its sums.
@@ -25,6 +26,8 @@
 namespace ferl {
 
 class ScoreProof : public RowProof {
+  static constexpr std::size_t kNoInput = static_cast<std::size_t>(-1);
+
  public:
   ScoreProof(const Tree& tree, const RuleWeights& weights, const Supports& supports);
 
@@ -60,6 +63,9 @@ class ScoreProof : public RowProof {
     std::vector<std::size_t> rules;  // that have them
     std::vector<double> corners;     // of all conditions, sorted
     std::vector<double> at_corners;  // [corner][condition]: what the conditions say there
+    std::size_t input = kNoInput;    // of the curves and maps
+    std::vector<Bin> corner_bins;    // [corner]: of that input
+    std::vector<Bin> bins;           // [point]
     double blur = 0;                 // how far corners may lie from where they are computed
     Interval interval;
     bool is_still = true;  // every condition says the same in all of the interval, to the last bit
@@ -72,6 +78,12 @@ class ScoreProof : public RowProof {
   struct Conditions {
     std::vector<Factor> factors;  // by axis
     bool has_repeats = false;     // two conditions on one column: their product bends between the corners
+  };
+  // A curve or map whose cell is not the same everywhere in the box.
+  struct MovingCurve {
+    std::uint32_t first_cell;                // what stays added
+    std::vector<std::size_t> axis;           // that move, as indices in moving_, ascending
+    std::vector<const std::uint32_t*> step;  // [axis][bin]
   };
   // A rule whose firing is not the same everywhere in the box.
   struct MovingRule {
@@ -89,6 +101,9 @@ class ScoreProof : public RowProof {
   void settle();
   Interval support() const;
   void settle_rule(std::size_t rule);
+  void settle_curve(const CurvesAndMaps::Term& term);
+  std::uint32_t step_at(const MovingCurve& curve, std::size_t i, std::size_t point) const;
+  double lead_in(std::uint32_t cell, Label other) const;
   const double* memberships(Factor factor) const;
   const double* weights_of(std::size_t rule) const;
   bool is_behind_somewhere(Label other, double bound);
@@ -103,6 +118,7 @@ class ScoreProof : public RowProof {
   std::vector<Axis> axes_;
   std::vector<Conditions> rules_;
   std::vector<std::size_t> gated_axis_;  // [column of supports]
+  std::vector<std::size_t> input_axis_;  // [input of the curves]
   std::vector<double> tolerance_;        // [class]: how far a computed score may lie from what the corners say
   std::vector<double> row_, row_score_;
   // Scratch memory of move and of the search for a row that is behind.
@@ -121,18 +137,21 @@ class ScoreProof : public RowProof {
     const double* membership;
   };
   std::vector<std::vector<Asking>> asking_;  // [moving axis]: rules that ask it, by its first condition
-  std::vector<double> still_;                // [class]: what the prior and the rules that stay say
+  std::vector<MovingCurve> moving_curves_;
+  std::vector<double> still_;  // [class]: what the prior and the rules that stay say
 
   // Of the column along which the row moves alone:
   struct Line {
     Column column = -1;
     std::size_t axis = 0;
     bool has_repeats = false;
-    double support = 1;         // of the other columns' gates
-    std::vector<double> rest;   // [condition]: what the rule's other conditions say
-    std::vector<double> still;  // [class]: what the prior and the rules say that do not ask the column
-    std::vector<Label> others;  // those first that the row's scores favour
+    double support = 1;               // of the other columns' gates
+    std::vector<double> rest;         // [condition]: what the rule's other conditions say
+    std::vector<double> still;        // [class]: what the prior and the terms say that do not ask the column
+    std::vector<MovingCurve> curves;  // that do, with one step: of the column
+    std::vector<Label> others;        // those first that the row's scores favour
   };
+  double lead_along(Label other, Bin bin) const;
   Line line_;
 };
 

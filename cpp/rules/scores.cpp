@@ -30,6 +30,7 @@ class BlockScores {
     for (std::size_t c = 0; c < n_classes; ++c) std::fill_n(by_class_.data() + c * kBlockRows, n, weights_->prior[c]);
     size.assign(n, weights_->prior_size);
     add_rules(n);
+    add_curves(n);
     const double* support = product_of_gates(n);
     score.resize(n * n_classes);
     for (std::size_t c = 0; c < n_classes; ++c)
@@ -69,6 +70,29 @@ class BlockScores {
     }
   }
 
+  void add_curves(std::size_t n) {
+    const CurvesAndMaps& curves = weights_->curves;
+    const std::size_t n_classes = weights_->n_classes;
+    bins_.resize(curves.inputs.size() * kBlockRows);
+    for (std::size_t k = 0; k < curves.inputs.size(); ++k) {
+      const double* x = columns_.data() + weights_->column_of_curve[k] * kBlockRows;
+      for (std::size_t i = 0; i < n; ++i) bins_[k * kBlockRows + i] = curves.inputs[k].bin(x[i]);
+    }
+    std::uint32_t cell[kBlockRows];
+    for (const CurvesAndMaps::Term& term : curves.terms) {
+      std::fill_n(cell, n, term.first_cell);
+      for (const CurvesAndMaps::Axis& axis : term.axes) {
+        const Bin* bins = bins_.data() + axis.input * kBlockRows;
+        for (std::size_t i = 0; i < n; ++i) cell[i] += axis.step[bins[i]];
+      }
+      for (std::size_t c = 0; c < n_classes; ++c) {
+        double* sum = by_class_.data() + c * kBlockRows;
+        for (std::size_t i = 0; i < n; ++i) sum[i] += curves.value[cell[i] * n_classes + c];
+      }
+      for (std::size_t i = 0; i < n; ++i) size[i] += curves.size[cell[i]];
+    }
+  }
+
   // The product of the gates, of each row.
   const double* product_of_gates(std::size_t n) {
     double *now = support_, *next = support_ + kBlockRows;
@@ -88,6 +112,7 @@ class BlockScores {
   const RuleWeights* weights_ = nullptr;
   const Supports* supports_ = nullptr;
   std::vector<double> columns_, phi_, by_class_;  // [column], [depth], [class], each with the rows of the block
+  std::vector<Bin> bins_;                         // [input of the curves], likewise
   double support_[2 * kBlockRows];
 };
 
@@ -176,6 +201,8 @@ void list_columns(const Tree& tree, const Supports& supports, RuleWeights& weigh
   weights.column_of_node.assign(tree.size(), 0);
   for (std::size_t o = 1; o < tree.size(); ++o) weights.column_of_node[o] = index_of(tree.nodes[o].column);
   for (const Column column : supports.column) weights.column_of_gate.push_back(index_of(column));
+  for (const CurvesAndMaps::Input& input : weights.curves.inputs)
+    weights.column_of_curve.push_back(index_of(input.column));
 }
 
 void add_scores(const Tree& tree, const RuleWeights& weights, const Supports& supports, const MatrixView& x,
@@ -208,6 +235,12 @@ void give_probabilities(const Tree& tree, const RuleWeights& weights, const Supp
     if (weights.rule_of[o] < 0) continue;
     const double* v = weights.weight.data() + static_cast<std::size_t>(weights.rule_of[o]) * n_classes;
     for (std::size_t c = 0; c < n_classes; ++c) score[c] += phi[depth] * v[c];
+  }
+  std::vector<Bin> bins;
+  weights.curves.find_bins(row, bins);
+  for (const CurvesAndMaps::Term& term : weights.curves.terms) {
+    const double* v = weights.curves.values(weights.curves.cell(term, bins.data()));
+    for (std::size_t c = 0; c < n_classes; ++c) score[c] += v[c];
   }
   double support = 1;
   for (std::size_t k = 0; k < supports.column.size(); ++k) support *= supports.opens(k, row[supports.column[k]]);

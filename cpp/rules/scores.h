@@ -7,10 +7,11 @@
 
 #include "core/tree.h"
 #include "core/types.h"
+#include "rules/curves_and_maps.h"
 
 namespace ferl {
 
-// What the rules of a model add up. A rule ends at a node; its weights count in proportion to the node's firing.
+// What the terms of a model add up. A rule ends at a node; its weights count in proportion to the node's firing.
 struct RuleWeights {
   std::vector<std::int32_t> rule_of;  // [node]: the rule that ends there, or -1
   std::vector<double> weight;         // [rule][class]
@@ -18,9 +19,11 @@ struct RuleWeights {
   std::vector<double> prior;          // [class]
   double prior_size = 0;
   int n_classes = 0;
-  // Columns that are read, each once, and where among them those of the nodes and of the gates are.
+  CurvesAndMaps curves;
+  // Columns that are read, each once, and where among them those of the nodes, of the gates and of the curves
+  // are.
   std::vector<Column> columns;
-  std::vector<std::size_t> column_of_node, column_of_gate;
+  std::vector<std::size_t> column_of_node, column_of_gate, column_of_curve;
 };
 
 // One gate for each column that a rule asks: where a row lies outside what training saw, all weights count for less.

@@ -79,8 +79,8 @@ class CertifiedCache:
         refuse_uncertified(model)
         with self._lock:
             self._model, self._scale = model, check_scale(model, self._given_scale)
-            # A feature that no rule tests may have any value.
-            self._tested = np.unique(model.tree.feature[1:])
+            # A feature that no term reads may have any value.
+            self._tested = model.read_columns
             self._rows = np.empty((0, len(self._tested)))
             self._reach = np.empty((0, len(self._tested)))
             self._labels = model.classes[:0]

@@ -16,8 +16,9 @@ from ferl._answers import model_of
 from ferl._learn.rows import Block
 from ferl._learn.update import constraint_of
 from ferl._learn.update_rules import refitted
-from ferl._models.rule_model import RuleModel, Rules
+from ferl._models.rule_model import RuleModel
 from ferl._models.shapes import feature_of, kept_rows, mean_firing
+from ferl._models.terms import Rules
 from ferl._tell.statements import rule_text
 from ferl._util.arrays import Bools, Floats, Ints
 from ferl._util.text import shown

@@ -16,7 +16,7 @@ from ferl._learn.rows import Block, Rows
 from ferl._learn.update import update_rules
 from ferl._learn.update_rules import with_curvature_of
 from ferl._models.rule_model import RuleModel
-from ferl._models.settings import MAX_CONDITIONS, VARIANTS, RuleSettings, check_words
+from ferl._models.settings import MAX_CONDITIONS, MAX_MAPS, VARIANTS, RuleSettings, check_words
 from ferl._models.words import LinguisticVariable
 from ferl._sklearn import Interval
 from ferl._util.arrays import Floats
@@ -46,6 +46,10 @@ class FERLClassifier(FERLEstimator[RuleModel]):
         Largest number of rules. None: 150, or 15 with ``words=True``.
     max_conditions : int, default=3
         Largest number of conditions of a rule, 1 to 3. With 1 every feature has one curve.
+    max_maps : int or None, default=25
+        Largest number of maps. Tables of at least 1,000 rows may get curves of single features and maps of pairs of
+        features behind the rules, where validation shows that they are worth it. 0: curves alone. None: neither
+        curves nor maps. With ``max_conditions=1`` there are no maps, in words there are neither.
     n_sets : int, default=3
         Number of words for a feature, 2 to 7 ("mdlp": at most), when they are made from the table.
     min_rule_worth : float, default=None
@@ -95,6 +99,10 @@ class FERLClassifier(FERLEstimator[RuleModel]):
         The words of each feature, None for those without. None where conditions are not words.
     n_rules_ : int
         Number of rules.
+    n_curves_, n_maps_ : int
+        Number of curves and of maps behind the rules.
+    n_corners_, n_cells_ : int
+        Number of steps of all curves, and of cells of all maps.
     lipschitz_ : float
         How fast answers can change where the gates are open, per unit of the largest change of a feature: the
         difference of two scores.
@@ -145,6 +153,7 @@ class FERLClassifier(FERLEstimator[RuleModel]):
         **SHARED_CONSTRAINTS,
         "n_exemplars": [Interval(Integral, 0, None, closed="left")],
         "max_conditions": [Interval(Integral, 1, MAX_CONDITIONS, closed="both")],
+        "max_maps": [Interval(Integral, 0, None, closed="left"), None],
         "prune": [Interval(Real, 0, None, closed="left")],
     }
 
@@ -154,6 +163,7 @@ class FERLClassifier(FERLEstimator[RuleModel]):
         *,
         max_rules: int | None = None,
         max_conditions: int = 3,
+        max_maps: int | None = MAX_MAPS,
         n_sets: int = 3,
         min_rule_worth: float | None = None,
         prune: float = 0.0015,
@@ -172,6 +182,7 @@ class FERLClassifier(FERLEstimator[RuleModel]):
         self.words = words
         self.max_rules = max_rules
         self.max_conditions = max_conditions
+        self.max_maps = max_maps
         self.n_sets = n_sets
         self.min_rule_worth = min_rule_worth
         self.prune = prune
@@ -252,9 +263,10 @@ class FERLClassifier(FERLEstimator[RuleModel]):
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     def contributions(self, X: ArrayLike) -> Floats:
-        """What each rule adds to the scores, shape (n_samples, n_rules + 1, n_classes).
+        """What each rule, curve and map adds to the scores, shape (n_samples, n_terms + 1, n_classes).
 
-        The last entry is the prior's. They sum to the scores, whose softmax is :meth:`predict_proba`.
+        Rules come first, then curves, then maps; the last entry is the prior's. They sum to the scores, whose softmax
+        is :meth:`predict_proba`.
 
         Parameters
         ----------
@@ -267,7 +279,7 @@ class FERLClassifier(FERLEstimator[RuleModel]):
     def feature_contributions(self, X: ArrayLike) -> Floats:
         """What each feature adds to the scores, shape (n_samples, n_features + 1, n_classes).
 
-        The last entry is the prior's; a rule of several conditions is shared equally among them.
+        The last entry is the prior's; a rule of several conditions, and a map, is shared equally among its features.
 
         Parameters
         ----------
@@ -286,3 +298,25 @@ class FERLClassifier(FERLEstimator[RuleModel]):
     def prior_(self) -> Floats:
         """Score of each class before any rule applies, shape (n_classes,)."""
         return self._fitted().prior
+
+    @property
+    def n_curves_(self) -> int:
+        """Number of curves behind the rules."""
+        return self._fitted().n_curves
+
+    @property
+    def n_maps_(self) -> int:
+        """Number of maps behind the rules."""
+        return self._fitted().n_maps
+
+    @property
+    def n_corners_(self) -> int:
+        """Number of steps of all curves."""
+        curves = self._fitted().curves
+        return 0 if curves is None else curves.n_corners
+
+    @property
+    def n_cells_(self) -> int:
+        """Number of cells of all maps, those of missing values and unknown categories left out."""
+        curves = self._fitted().curves
+        return 0 if curves is None else curves.n_map_cells

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -9,10 +10,11 @@ import numpy as np
 
 from ferl import _core
 from ferl._learn.ground import CONDITIONS, UNBOUNDED, Ground
-from ferl._learn.rows import Rows
+from ferl._learn.rows import Orders, Rows
 from ferl._models.neighbours import Neighbours
-from ferl._models.rule_model import RuleModel, Rules
+from ferl._models.rule_model import RuleModel
 from ferl._models.settings import RuleSettings
+from ferl._models.terms import CurvesAndMaps, Rules, Terms
 from ferl._models.tree import FuzzyTree
 from ferl._util.arrays import Floats
 from ferl._util.threads import count_bar, n_threads
@@ -28,10 +30,11 @@ def fit_rules(settings: RuleSettings, rows: Rows) -> RuleModel:
         ground = Ground.prepared(settings, rows)
         grown = _core.grow_rules(ground.sample, _options(settings, ground), report)
         rules = Rules(grown["rule_node"], grown["weight"], grown["ridge"])
+        curves = curves_of(grown, ground)
         n_most = n_candidates(settings, len(facts.names))
         tree = ground.summed(_conditions(grown), n_most, "shrinkage", 5.0, None, report)
         candidates = root_rows(tree)
-        tree = keep_cover(tree, rules, n_exemplars(settings))
+        tree = keep_cover(tree, [rules] if curves is None else [rules, curves], n_exemplars(settings))
         sampled = np.bincount(ground.sample.y, weights=ground.sample.weight, minlength=facts.n_classes)
         if report is not None:
             report(len(tree.leaves))
@@ -46,6 +49,7 @@ def fit_rules(settings: RuleSettings, rows: Rows) -> RuleModel:
         rules=rules,
         prior=prior_of_all_rows(grown["prior"], sampled.astype(np.float64), tree.class_weight[0]),
         ranges=np.column_stack([ground.sampler.low, ground.sampler.high]),
+        curves=curves,
     )
     return model.with_novelty_scale(candidates, n_most)
 
@@ -64,6 +68,44 @@ def _options(settings: RuleSettings, ground: Ground) -> _core.RuleOptions:
         n_threads=n_threads(settings.n_jobs),
         seed=ground.seed,
     )
+
+
+def curves_of(grown: dict[str, Any], ground: Ground) -> CurvesAndMaps | None:
+    """The curves and maps that the core has learned, with the weight of the sampled rows in each cell."""
+    column = grown.get("grid_column", ())
+    if not len(column):
+        return None
+    starts = grown["grid_cut_start"].astype(np.int32), grown["grid_cell_start"].astype(np.int32)
+    n_cells = len(grown["grid_value"])
+    found = CurvesAndMaps(
+        column,
+        starts[0],
+        grown["grid_cut"],
+        starts[1],
+        grown["grid_value"],
+        np.zeros(n_cells),
+        ground.rows.facts.n_categories,
+    )
+    cells = found.cells_of(ground.sample.x)
+    support = np.zeros(n_cells)
+    for own in cells.T:  # one term after the other: the rows are in an order that depends on their values alone
+        support += np.bincount(own, weights=ground.sample.weight, minlength=n_cells)
+    return recoded(replace(found, support=support), ground.orders)
+
+
+def recoded(curves: CurvesAndMaps, orders: Orders) -> CurvesAndMaps:
+    """The same with the cells of categories in the order of their codes in the table, not in that of the sample."""
+    value, support = curves.value.copy(), curves.support.copy()
+    for term, columns in enumerate(curves.term_columns):
+        cells, shape = curves.cells(term), curves.shape(term)
+        index = np.arange(cells.stop - cells.start).reshape(shape)
+        for axis, column in enumerate(columns):
+            if column in orders:
+                order = np.empty(len(orders[column]), dtype=np.intp)
+                order[orders[column]] = np.arange(len(order))
+                index = np.take(index, [0, *(1 + order), len(order) + 1], axis=axis)
+        value[cells], support[cells] = value[cells][index.ravel()], support[cells][index.ravel()]
+    return replace(curves, value=value, support=support)
 
 
 def _conditions(grown: dict[str, Any]) -> dict[str, Any]:
@@ -92,12 +134,12 @@ def root_rows(tree: FuzzyTree) -> Floats:
     return np.asarray(tree.profile.exemplar_row[kept[kept >= 0]])
 
 
-def keep_cover(tree: FuzzyTree, rules: Rules, n_kept: int) -> FuzzyTree:
+def keep_cover(tree: FuzzyTree, terms: Sequence[Terms], n_kept: int) -> FuzzyTree:
     """The tree with ``n_kept`` of its root's exemplars, which cover them all; no node but the root keeps any."""
     profile = tree.profile
     kept = profile.exemplar[0][profile.exemplar[0] >= 0]
     if len(kept) > n_kept:
-        kept = kept[Neighbours.of(tree, rules.node, rules.weight).cover(n_kept)]
+        kept = kept[Neighbours.of(tree, terms).cover(n_kept)]
     exemplar = np.full((tree.n_nodes, len(kept)), -1, dtype=np.int32)
     exemplar[0] = np.arange(len(kept))
     return replace(tree, profile=replace(profile, exemplar=exemplar, exemplar_row=profile.exemplar_row[kept]))

@@ -352,9 +352,14 @@ class Model(FrozenArrays):
         return self.with_gates_open
 
     @cached_property
+    def read_columns(self) -> Ints:
+        """Columns that answers depend on, in ascending order."""
+        return np.unique(self.tree.feature[1:])
+
+    @cached_property
     def gated_columns(self) -> Ints:
-        """Columns whose gates close outside the training range: those of conditions, where the reading has gates."""
-        return np.unique(self.tree.feature[1:]) if self.reading.support_gate else np.zeros(0, dtype=np.int32)
+        """Columns whose gates close outside the training range: those that are read, where the reading has gates."""
+        return self.read_columns if self.reading.support_gate else np.zeros(0, dtype=np.int32)
 
 
 def feature_names(schema: Schema) -> list[str]:

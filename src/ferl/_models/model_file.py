@@ -46,8 +46,9 @@ from ferl._models.model_form import (
     VERSION,
     WEIGHTS,
 )
-from ferl._models.rule_model import Curvature, RuleModel, Rules
+from ferl._models.rule_model import Curvature, RuleModel
 from ferl._models.settings import MAX_CONDITIONS, Gates, TreeReading
+from ferl._models.terms import CurvesAndMaps, Rules
 from ferl._models.tree import Categories, Cuts, FuzzyTree, Profile
 from ferl._models.tree_model import TreeModel
 from ferl._models.words import FuzzySet, LinguisticVariable
@@ -588,7 +589,49 @@ def _exemplars(lists: list[Ints], n_rows: int, sizes: Sizes) -> Ints:
 
 def _weights_of(model: RuleModel) -> dict[str, Any]:
     rules = {name: getattr(model.rules, name) for name in ("node", "weight", "ridge")}
-    return {"weights": rules | {name: getattr(model, name) for name in WEIGHTS.fields if name not in rules}}
+    own = {name: getattr(model, name) for name in WEIGHTS.fields if name not in rules}
+    return {"weights": rules | own | {"curves": _curves_to_form(model.curves)}}
+
+
+def _curves_to_form(curves: CurvesAndMaps | None) -> dict[str, Any] | None:
+    if curves is None:
+        return None
+    terms, none = range(curves.n_terms), np.zeros(0)
+    return {
+        "column": curves.column,
+        "cuts": [(*curves.cuts(term), none)[:2] for term in terms],
+        "value": [curves.value[curves.cells(term)] for term in terms],
+        "support": [curves.support[curves.cells(term)] for term in terms],
+    }
+
+
+def _curves(form: dict[str, Any] | None, n_categories: Ints) -> CurvesAndMaps | None:
+    """Curves and maps of a file; the core checks what is left, such as the order of cuts."""
+    if form is None:
+        return None
+    where, sizes = "weights.curves", [len(own) for own in form["value"]]
+    cuts = [axis for pair in form["cuts"] for axis in pair]
+    column = np.array(form["column"], dtype=np.int32).reshape(-1, 2)
+    is_map = column[:, 1] >= 0
+    if (np.diff(is_map.astype(int)) < 0).any():
+        raise wrong(where, "curves must come before maps")
+    if any(len(own) != size for own, size in zip(form["support"], sizes, strict=True)):
+        raise wrong(where, "support must have one number for each cell")
+    for k, value in enumerate(form["value"]):
+        _check_centred(value, f"{where}.value[{k}]", lambda j: f"the values of cell {j} do not sum to 0")
+    found = CurvesAndMaps(
+        column,
+        np.cumsum([0, *map(len, cuts)], dtype=np.int32),
+        np.concatenate([np.zeros(0), *cuts]),
+        np.cumsum([0, *sizes], dtype=np.int32),
+        np.concatenate(form["value"]) if sizes else np.zeros((0, 1)),
+        np.concatenate([np.zeros(0), *form["support"]]),
+        n_categories,
+    )
+    try:
+        return found if found.core else None
+    except ValueError as error:
+        raise ModelFileError(f"{where}: {error}") from error
 
 
 def _rule_attributes(found: dict[str, Any], tree: FuzzyTree) -> dict[str, Any]:
@@ -611,6 +654,7 @@ def _rule_attributes(found: dict[str, Any], tree: FuzzyTree) -> dict[str, Any]:
         "rules": Rules(node, weight, form["ridge"]),
         "prior": prior,
         "ranges": form["ranges"],
+        "curves": _curves(form["curves"], tree.n_categories(len(form["ranges"]))),
         "curvature": None if curvature is None else Curvature(**curvature),
         "novelty_scale": scale,
     }

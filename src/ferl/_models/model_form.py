@@ -89,6 +89,14 @@ TREE = Object(
         ),
     }
 )
+CURVES = Object(
+    {
+        "column": Each("curves", Integers(2, low=-1, below="columns")),
+        "cuts": Each("curves", Each(2, Numbers((None,), -LARGEST_MEAN, LARGEST_MEAN))),
+        "value": Each("curves", Numbers((None, "classes"), -LARGEST, LARGEST)),
+        "support": Each("curves", Numbers((None,), 0.0, LARGEST)),
+    }
+)
 WEIGHTS = Object(
     {
         "node": Integers("rules", low=1, below="nodes"),
@@ -96,6 +104,7 @@ WEIGHTS = Object(
         "ridge": Numbers(("rules",), 0.0, LARGEST),
         "prior": Numbers(("classes",), -LARGEST, LARGEST),
         "ranges": Numbers(("columns", 2), infinite=True),
+        "curves": CURVES,
         "curvature": Object(
             {
                 "rules": Numbers(("weights", "weights"), -LARGEST, LARGEST),
@@ -104,7 +113,7 @@ WEIGHTS = Object(
         ),
         "novelty_scale": Numbers((N_LEVELS,), 0.0, infinite=True),
     },
-    frozenset({"curvature", "novelty_scale"}),
+    frozenset({"curves", "curvature", "novelty_scale"}),
 )
 GATES = Object({"support_gate": FLAG, "gate_margin": Value(lambda v: is_number(v) and v > 0, "a number above 0")})
 READING = Object(

@@ -110,7 +110,7 @@ def nearest_changes(model: Model, row: Floats, label: int, unseen: dict[int, Any
     Changes
     """
     line = _Line(model, row, label)
-    tested = [f for f in model.tree.tested_columns if f < model.n_features and not math.isnan(row[0, f])]
+    tested = [f for f in model.read_columns.tolist() if f < model.n_features and not math.isnan(row[0, f])]
     # Ordered categories, and 0 and 1: a value between or outside them is none that the column can have.
     ordered = [f for f in tested if model.column_kind(f).is_ordered or line.is_binary(f)]
     categories = [f for f in tested if f in model.category_names]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from ferl import _core
 from ferl._models.novelty import N_PARTS, quantiles
+from ferl._models.terms import Terms
 from ferl._models.tree import FuzzyTree
 from ferl._util.arrays import Bools, Floats, Ints
 
@@ -20,33 +22,29 @@ _MEASURED_ROWS = 256  # kept rows by whose distances the usual one is measured
 _DIGITS = 5  # of a quantile in a file
 
 
-def evidence_by_column(tree: FuzzyTree, node: Ints, weight: Floats, rows: Floats) -> Floats:
-    """How much of the evidence of rules depends on each column, shape (n_columns,).
+def evidence_by_column(tree: FuzzyTree, terms: Sequence[Terms], rows: Floats) -> Floats:
+    """How much of the evidence of terms depends on each column, shape (n_columns,).
 
-    A rule moves the scores by its absolute weights times the standard deviation of its firing, which its conditions
-    share equally.
+    A term moves the scores by the spread of what it adds, which its columns share equally.
 
     Parameters
     ----------
     tree : FuzzyTree
         The conditions.
-    node : ndarray of shape (n_rules,)
-        Where each rule ends.
-    weight : ndarray of shape (n_rules, n_classes)
-        What each rule says.
+    terms : sequence of Terms
+        Blocks of terms.
     rows : ndarray of shape (n_samples, n_columns)
-        Rows over which firings vary.
+        Rows over which terms vary.
 
     Returns
     -------
     ndarray of shape (n_columns,)
     """
     found = np.zeros(rows.shape[1])
-    deviation = np.ascontiguousarray(tree.fire(rows, gated=False)[:, node]).std(axis=0)
-    for end, moved in zip(node.tolist(), (np.abs(weight).sum(axis=1) * deviation).tolist(), strict=True):
-        path = tree.path(end)
-        for step in path:
-            found[tree.feature[step]] += moved / len(path)
+    for block in terms:
+        for read, moved in zip(block.columns(tree), block.spread(tree, rows).tolist(), strict=True):
+            for column in read:
+                found[column] += moved / len(read)
     return found
 
 
@@ -73,12 +71,12 @@ class Neighbours:
     n_categories: Ints
 
     @classmethod
-    def of(cls, tree: FuzzyTree, node: Ints, weight: Floats) -> Neighbours:
-        """The rows that the root of a tree keeps; ``node`` and ``weight`` as in :func:`evidence_by_column`."""
+    def of(cls, tree: FuzzyTree, terms: Sequence[Terms]) -> Neighbours:
+        """The rows that the root of a tree keeps, in units of the evidence of some terms."""
         profile = tree.profile
         kept = profile.exemplar[0]
         rows = profile.exemplar_row[kept[kept >= 0]]
-        evidence = evidence_by_column(tree, node, weight, rows)
+        evidence = evidence_by_column(tree, terms, rows)
         mean = evidence.mean()
         relative = np.maximum(evidence / mean, LEAST_EVIDENCE) if mean > 0 else np.ones_like(evidence)
         unit = np.sqrt(profile.total_variance / relative)

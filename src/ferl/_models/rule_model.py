@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
@@ -14,8 +13,8 @@ from ferl import _core
 from ferl._models.evidence import Doubt, Evidence, ScoreEvidence
 from ferl._models.model import Model
 from ferl._models.neighbours import ENTROPY_SHARE, MOST_MEASURED, MOSTLY_ALL, Neighbours, novelty_quantiles
-from ferl._models.slopes import score_slopes
-from ferl._models.tree import FuzzyTree
+from ferl._models.slopes import score_slopes, step_slopes
+from ferl._models.terms import CurvesAndMaps, Rules, Terms
 from ferl._util.arrays import Bools, Floats, FrozenArrays, Ints
 
 _FEW_ROWS = 100
@@ -40,51 +39,6 @@ class Curvature(FrozenArrays):
     classes: Floats
 
 
-class Terms(FrozenArrays):
-    """A block of terms of one kind: each adds its weights of evidence, as far as it applies to a row.
-
-    A new kind of term is a subclass. Beside the methods here it needs a form in files, ONNX and the page of the report,
-    and statements for readers; these are found by the type of the block.
-    """
-
-    weight: Floats  # (n_terms, n_classes); rows sum to zero
-
-    @abstractmethod
-    def activation(self, tree: FuzzyTree, rows: Floats, n_threads: int = 1) -> Floats:
-        """How far each term applies to each row, gates open, shape (n_samples, n_terms)."""
-
-    @abstractmethod
-    def columns(self, tree: FuzzyTree) -> tuple[tuple[int, ...], ...]:
-        """The columns that each term reads, which share equally in what it adds."""
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Rules(Terms):
-    """Chains of fuzzy conditions.
-
-    Attributes
-    ----------
-    node : ndarray of shape (n_rules,), int32
-        Where each rule ends in the tree of conditions: a chain of nodes from the root is a rule.
-    weight : ndarray of shape (n_rules, n_classes)
-        Weight of evidence of each rule for each class; rows sum to zero.
-    ridge : ndarray of shape (n_rules,)
-        What held each rule's weight back when it was learned: the ridge on the weight of its standardised firing.
-    """
-
-    node: Ints
-    weight: Floats
-    ridge: Floats
-
-    def activation(self, tree: FuzzyTree, rows: Floats, n_threads: int = 1) -> Floats:
-        """Firing of each rule, gates open, shape (n_samples, n_rules)."""
-        return tree.fire(rows, gated=False, n_threads=n_threads)[:, self.node]
-
-    def columns(self, tree: FuzzyTree) -> tuple[tuple[int, ...], ...]:
-        """The columns of the conditions of each rule."""
-        return tuple(tuple(int(tree.feature[step]) for step in tree.path(node)) for node in self.node.tolist())
-
-
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class RuleModel(Model):
     """A prior and terms that add up.
@@ -93,6 +47,8 @@ class RuleModel(Model):
     ----------
     rules : Rules
         The rules.
+    curves : CurvesAndMaps, optional
+        Curves and maps, where the training rows were enough for them.
     prior : ndarray of shape (n_classes,)
         Score of each class before any rule applies.
     ranges : ndarray of shape (n_columns, 2)
@@ -107,6 +63,7 @@ class RuleModel(Model):
     rules: Rules
     prior: Floats
     ranges: Floats
+    curves: CurvesAndMaps | None = None
     curvature: Curvature | None = None
     novelty_scale: Floats | None = None
 
@@ -117,12 +74,27 @@ class RuleModel(Model):
     @property
     def terms(self) -> tuple[Terms, ...]:
         """All blocks of terms, in the order of the contributions."""
-        return (self.rules,)
+        return (self.rules,) if self.curves is None else (self.rules, self.curves)
+
+    @cached_property
+    def read_columns(self) -> Ints:
+        """Columns that terms read, in ascending order."""
+        return np.unique([column for read in self.term_columns for column in read]).astype(np.int32)
 
     @property
     def n_rules(self) -> int:
         """Number of rules."""
         return len(self.rules.node)
+
+    @property
+    def n_curves(self) -> int:
+        """Number of curves."""
+        return 0 if self.curves is None else self.curves.is_map.count(False)
+
+    @property
+    def n_maps(self) -> int:
+        """Number of maps."""
+        return 0 if self.curves is None else self.curves.is_map.count(True)
 
     @cached_property
     def rule_numbers(self) -> dict[int, int]:
@@ -151,6 +123,7 @@ class RuleModel(Model):
             self.ranges[columns],
             self.tree.n_categories(len(self.ranges))[columns],
             self.reading.gate_margin,
+            None if self.curves is None else self.curves.core,
         )
 
     def decision_scores(self, rows: Floats, n_threads: int = 1) -> Floats:
@@ -199,10 +172,14 @@ class RuleModel(Model):
 
     def contributions(self, rows: Floats, n_threads: int = 1) -> Floats:
         """What each term, and last the prior, adds to the scores, shape (n_samples, n_terms + 1, n_classes)."""
-        applies = [block.activation(self.tree, rows, n_threads) for block in self.terms]
-        openness = self.supports(rows).prod(axis=1)[:, None]
-        weight = np.vstack([*(block.weight for block in self.terms), self.prior])
-        return np.asarray((np.column_stack([*applies, np.ones(len(rows))]) * openness)[:, :, None] * weight)
+        openness = self.supports(rows).prod(axis=1)
+        parts = [block.contributions(self.tree, rows, openness, n_threads) for block in self.terms]
+        return np.concatenate([*parts, (openness[:, None] * self.prior)[:, None]], axis=1)
+
+    @cached_property
+    def mean_contributions(self) -> Floats:
+        """What terms, and last the prior, add to scores on average over training rows, (n_terms + 1, n_classes)."""
+        return np.vstack([*(block.mean(self.tree) for block in self.terms), self.prior])
 
     def feature_contributions(self, rows: Floats, n_threads: int = 1) -> Floats:
         """What each feature, and last the prior, adds to the scores, shape (n_samples, n_features + 1, n_classes).
@@ -287,7 +264,8 @@ class RuleModel(Model):
 
     def slope_bounds(self) -> Floats:
         """Least and largest slope of each class's score against any other's; see :func:`score_slopes`."""
-        return score_slopes(self.tree, self.rules.node, self.rules.weight, self.n_features, self.category_names)
+        found = score_slopes(self.tree, self.rules.node, self.rules.weight, self.n_features, self.category_names)
+        return found if self.curves is None else found + step_slopes(self.curves, self.n_features)
 
     @property
     def lipschitz(self) -> float:
@@ -302,7 +280,7 @@ class RuleModel(Model):
     @cached_property
     def neighbours(self) -> Neighbours:
         """The rows that the model keeps to compare others with."""
-        return Neighbours.of(self.tree, self.rules.node, self.rules.weight)
+        return Neighbours.of(self.tree, self.terms)
 
     @property
     def unit_of_distance(self) -> Floats:

@@ -1,7 +1,7 @@
-"""Shapes: rules summed up, one curve for each feature, and what is left for several features together.
+"""Shapes of a model: one curve for each feature, and what is left for several features together.
 
-Rules on one feature may cancel each other. What counts is their sum: a line with corners over the values of a number,
-or one weight of evidence for each category. Rules that ask several features are kept by the features that they ask.
+Terms on one feature may cancel each other. What counts is their sum: a line with corners and steps over the values of a
+number, or one weight of evidence for each category. Terms on several features are kept by these features.
 The prior, all curves and all interactions add up to the scores of a row whose gates are open.
 """
 
@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from ferl._models.model import kept_by_model
-from ferl._models.rule_model import RuleModel, Rules
+from ferl._models.rule_model import RuleModel
+from ferl._models.terms import CurvesAndMaps, Terms
 from ferl._models.tree import FuzzyTree
 from ferl._models.tree_model import TreeModel
 from ferl._tables import add_up_indicators, with_indicators
@@ -24,34 +25,45 @@ from ferl._util.arrays import Floats
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Summed:
-    """Some rules of a model, read together; it does not hold the model, which keeps its shapes."""
+    """Some terms of a model, read together; it does not hold the model, which keeps its shapes."""
 
     tree: FuzzyTree
-    rules: Rules
+    terms: tuple[Terms, ...]
     chosen: tuple[int, ...]
     n_features: int
     missing_features: tuple[int, ...]
 
     def at(self, values: dict[int, Floats]) -> Floats:
-        """What the rules say of rows whose gates are open and that have these values, (n_rows, n_classes)."""
+        """What the terms add to rows whose gates are open and that have these values, (n_rows, n_classes)."""
         rows = np.full((len(next(iter(values.values()))), self.n_features), np.nan)
         for feature, own in values.items():
             rows[:, feature] = own
-        chosen = list(self.chosen)
-        applies = self.rules.activation(self.tree, with_indicators(rows, self.missing_features))[:, chosen]
-        return np.asarray(np.einsum("ir,rc->ic", applies, self.rules.weight[chosen]))
+        return added_by(self.tree, self.terms, with_indicators(rows, self.missing_features), self.chosen)
+
+
+def added_by(tree: FuzzyTree, terms: Sequence[Terms], rows: Floats, chosen: Sequence[int]) -> Floats:
+    """What some terms add to rows whose gates are open, shape (n_samples, n_classes)."""
+    found, first, is_open = [], 0, np.ones(len(rows))
+    for block in terms:
+        own = [term - first for term in chosen if first <= term < first + block.n_terms]
+        if own:
+            found.append(block.contributions(tree, rows, is_open)[:, own].sum(axis=1))
+        first += block.n_terms
+    return np.asarray(sum(found))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Shape:
-    """What the rules on the same features say together.
+    """What the terms on the same features add together.
 
     Attributes
     ----------
     features : tuple of int
-        The features, in ascending order. A rule that asks whether a feature is missing asks this feature.
+        The features, in ascending order. A rule on whether a feature is missing counts for this feature.
     rules : tuple of int
         Indices of the rules.
+    pictures : tuple of int
+        Indices of the curves and maps, among all of these.
     mean : ndarray of shape (n_classes,)
         What the shape says of the training rows on average.
     importance : float
@@ -62,13 +74,14 @@ class Shape:
 
     features: tuple[int, ...]
     rules: tuple[int, ...]
+    pictures: tuple[int, ...]
     mean: Floats
     importance: float
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Curve(Shape):
-    """All rules on one feature, summed.
+    """All terms on one feature, summed.
 
     Attributes
     ----------
@@ -113,15 +126,15 @@ class Curve(Shape):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Interaction(Shape):
-    """All rules on the same several features, summed.
+    """All terms on the same several features, summed.
 
     Attributes
     ----------
     corners : tuple of ndarray
-        Of each feature: the numbers where a rule bends, ascending, or the codes of all categories. Between
+        Of each feature: the numbers where a term bends or steps, ascending, or the codes of all categories. Between
         neighbouring corners of numbers the sum is linear in each feature.
     summed : Summed
-        Reads these rules.
+        Reads these terms.
     """
 
     corners: tuple[Floats, ...]
@@ -193,29 +206,25 @@ def read_shapes(model: RuleModel) -> Shapes:
     >>> bool(abs(shapes.prior + sum(parts) - clf.decision_function(X[:1])).max() < 1e-12)
     True
     """
-    rules_of: dict[tuple[tuple[int, ...], bool], list[int]] = {}
-    for rule, columns in enumerate(model.term_columns):
+    terms_of: dict[tuple[tuple[int, ...], bool], list[int]] = {}
+    for term, columns in enumerate(model.term_columns):
         features = tuple(sorted({feature_of(model, column) for column in columns}))
         # Two conditions on one column multiply, which is no line; such a rule stays apart.
         is_curve = len(features) == 1 and len(set(columns)) == len(columns)
-        rules_of.setdefault((features, is_curve), []).append(rule)
-    # All rules are read at once: what each of them adds to every row that the model keeps.
-    kept = model.rules.activation(model.tree, kept_rows(model))
+        terms_of.setdefault((features, is_curve), []).append(term)
+    kept, means = kept_rows(model), model.mean_contributions
     curves, others = [], []
-    for (features, is_curve), rules in rules_of.items():
-        firing, weight = mean_firing(model)[rules], model.rules.weight[rules]
-        mean = np.asarray(np.einsum("r,rc->c", firing, weight))
-        if len(kept):
-            importance = float(np.ptp(np.einsum("ir,rc->ic", kept[:, rules], weight) - mean, axis=1).mean())
-        else:
-            # A rule that fires fully for a share m of the rows lies 2 m (1 - m) from its mean on average, others less.
-            importance = float((2 * firing * (1 - firing) * np.ptp(weight, axis=1)).sum())
-        summed = Summed(model.tree, model.rules, tuple(rules), model.n_features, model.missing_features)
-        corners = tuple(_corners(model, feature, rules) for feature in features)
+    for (features, is_curve), terms in terms_of.items():
+        rules = [term for term in terms if term < model.n_rules]
+        pictures = [term - model.n_rules for term in terms if term >= model.n_rules]
+        mean = np.asarray(means[terms].sum(axis=0))
+        summed = Summed(model.tree, model.terms, tuple(terms), model.n_features, model.missing_features)
+        corners = tuple(_corners(model, feature, rules, pictures) for feature in features)
+        own = Shape(features, tuple(rules), tuple(pictures), mean, _importance(model, terms, mean, kept))
         if is_curve:
-            curves.append(_curve(model, features[0], corners[0], summed, mean, importance))
+            curves.append(_curve(model, own, corners[0], summed))
         else:
-            others.append(Interaction(features, tuple(rules), mean, importance, corners, summed))
+            others.append(Interaction(**vars(own), corners=corners, summed=summed))
     return Shapes(
         model.prior,
         tuple(sorted(curves, key=lambda shape: (-shape.importance, shape.features))),
@@ -223,21 +232,40 @@ def read_shapes(model: RuleModel) -> Shapes:
     )
 
 
-def _curve(model: RuleModel, feature: int, values: Floats, summed: Summed, mean: Floats, importance: float) -> Curve:
+def _importance(model: RuleModel, terms: list[int], mean: Floats, kept: Floats) -> float:
+    if len(kept):
+        return float(np.ptp(added_by(model.tree, model.terms, kept, terms) - mean, axis=1).mean())
+    # A rule that fires fully for a share m of the rows lies 2 m (1 - m) from its mean on average, others less.
+    rules = [term for term in terms if term < model.n_rules]
+    firing, weight = mean_firing(model)[rules], model.rules.weight[rules]
+    found = float((2 * firing * (1 - firing) * np.ptp(weight, axis=1)).sum())
+    for term in terms[len(rules) :]:
+        curves = model.terms[1]
+        assert isinstance(curves, CurvesAndMaps)
+        cells = curves.cells(term - model.n_rules)
+        value, support = curves.value[cells], curves.support[cells]
+        found += float((np.ptp(value - means_of(value, support), axis=1) * support).sum() / max(support.sum(), 1e-300))
+    return found
+
+
+def means_of(value: Floats, weight: Floats) -> Floats:
+    """Weighted mean of rows, shape (n_classes,)."""
+    return np.asarray(np.average(value, axis=0, weights=weight if weight.any() else None))
+
+
+def _curve(model: RuleModel, own: Shape, values: Floats, summed: Summed) -> Curve:
+    feature = own.features[0]
     is_categorical = feature in model.category_names
     unseen = [float(len(values))] if is_categorical else []
     said = summed.at({feature: np.array([*values, *unseen, np.nan])})
     low, high = model.ranges[feature].tolist()
     return Curve(
-        (feature,),
-        summed.chosen,
-        mean,
-        importance,
-        values,
-        said[: len(values)],
-        said[-1],
-        said[-2] if is_categorical else None,
-        (low, high) if low <= high else (np.nan, np.nan),
+        **vars(own),
+        values=values,
+        evidence=said[: len(values)],
+        missing=said[-1],
+        unseen=said[-2] if is_categorical else None,
+        seen=(low, high) if low <= high else (np.nan, np.nan),
     )
 
 
@@ -325,8 +353,8 @@ def kept_rows(model: RuleModel) -> Floats:
     return np.asarray(profile.exemplar_row[own[own >= 0]])
 
 
-def _corners(model: RuleModel, feature: int, rules: Sequence[int]) -> Floats:
-    """Values of a feature at which conditions of these rules bend, or the codes of its categories; at least one."""
+def _corners(model: RuleModel, feature: int, rules: Sequence[int], pictures: Sequence[int]) -> Floats:
+    """Values of a feature at which these terms bend or step, or the codes of its categories; at least one."""
     if feature in model.category_names:
         return np.arange(len(model.category_names[feature]), dtype=np.float64)
     if model.column_kind(feature).is_ordered:
@@ -337,16 +365,16 @@ def _corners(model: RuleModel, feature: int, rules: Sequence[int]) -> Floats:
             a, b, c, d = tree.trapezoid[node].tolist()
             # Beside an upright side the next number has no membership any more: the line falls in between.
             found |= {np.nextafter(a, -np.inf) if a == b else a, b, c, np.nextafter(d, np.inf) if c == d else d}
+    if model.curves is not None:
+        for term in pictures:
+            columns = model.curves.term_columns[term]
+            if feature in columns:  # the cell of a cut ends at it, the next one begins at the next number
+                cuts = model.curves.cuts(term)[columns.index(feature)]
+                found |= {*cuts.tolist(), *np.nextafter(cuts, np.inf).tolist()}
     bends = sorted(value for value in found if np.isfinite(value))
     return np.array(bends or [float(np.nan_to_num(model.ranges[feature, 0], posinf=0.0))])
 
 
 def mean_firing(model: RuleModel) -> Floats:
     """Mean firing of each rule over the training rows, shape (n_rules,)."""
-    weight = model.tree.weight
-    return np.asarray(weight[model.rules.node] / weight[0])
-
-
-def mean_contributions(model: RuleModel) -> Floats:
-    """What rules, and last the prior, add to scores on average over training rows, (n_rules + 1, n_classes)."""
-    return np.vstack([mean_firing(model)[:, None] * model.rules.weight, model.prior])
+    return model.rules.mean_activation(model.tree)

@@ -7,6 +7,7 @@ from collections.abc import Container
 
 import numpy as np
 
+from ferl._models.terms import CurvesAndMaps
 from ferl._models.tree import FuzzyTree
 from ferl._util.arrays import Bools, Floats, Ints
 
@@ -50,6 +51,28 @@ def score_slopes(tree: FuzzyTree, node: Ints, weight: Floats, n_features: int, c
             ahead = np.delete(weight[rules, c, None] - weight[rules], c, axis=1)
             if ahead.shape[1]:
                 found[feature, c] = _sum_bounds(slopes, ahead, is_alone)
+    return found
+
+
+def step_slopes(curves: CurvesAndMaps, n_features: int) -> Floats:
+    """As :func:`score_slopes` for curves and maps: 0 where none of them rises (falls), else infinite.
+
+    They are constant on cells, so that their only slopes are upright ones, at cuts.
+    """
+    found = np.zeros((n_features, curves.value.shape[1], 2))
+    for term, columns in enumerate(curves.term_columns):
+        table = curves.table(term)
+        for axis, column in enumerate(columns):
+            if column >= n_features:
+                continue
+            if curves.n_categories[column]:
+                found[column] = np.nan
+                continue
+            steps = np.diff(np.moveaxis(table, axis, 0)[1:], axis=0).reshape(-1, table.shape[-1])
+            for c in range(table.shape[-1]):
+                ahead = np.delete(steps[:, c, None] - steps, c, axis=1)
+                found[column, c, 0] -= math.inf if (ahead < 0).any() else 0.0
+                found[column, c, 1] += math.inf if (ahead > 0).any() else 0.0
     return found
 
 

@@ -6,12 +6,14 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
 from ferl._models.model import Model
 from ferl._models.rule_model import RuleModel
-from ferl._models.shapes import Curve, read_shapes
+from ferl._models.shapes import Curve, Shape, read_shapes
+from ferl._models.terms import CurvesAndMaps
 from ferl._tell.conditions import date_at, value_at
 from ferl._tell.statements import Style, statements, weight_text
 from ferl._util.arrays import Floats
@@ -53,9 +55,8 @@ def curve_value(style: Style, curve: Curve, index: int) -> str:
 
 def curve_lines(style: Style, curve: Curve) -> list[str]:
     """What a curve says, less its mean over the training rows: a sentence, and the weights at its corners."""
-    numbers = ", ".join(str(rule + 1) for rule in curve.rules)
     evidence, model = curve.evidence - curve.mean, style.model
-    lines = [f"{style.names[curve.feature]} (rule{'s' if len(curve.rules) > 1 else ''} {numbers})"]
+    lines = [f"{style.names[curve.feature]} ({terms_text(curve)})"]
     values = [curve_value(style, curve, k) for k in range(len(evidence))]
     if curve.unseen is not None:
         alike: dict[str, list[str]] = {}  # categories whose weights read the same stand together
@@ -74,6 +75,13 @@ def curve_lines(style: Style, curve: Curve) -> list[str]:
     if model.had_missing(curve.feature):
         told.append(f"missing: {style.weight(curve.missing - curve.mean)}")
     return [*lines, f"     {'; '.join(told)}"] if told else lines
+
+
+def terms_text(shape: Shape) -> str:
+    """The terms behind a shape: "rules 2, 7, curve", say."""
+    numbers = ", ".join(str(rule + 1) for rule in shape.rules)
+    rules = [f"rule{'s' if len(shape.rules) > 1 else ''} {numbers}"] if shape.rules else []
+    return " and ".join(rules + ([("curve" if len(shape.features) == 1 else "map")] if shape.pictures else []))
 
 
 def curve_summary(style: Style, curve: Curve) -> str:
@@ -182,11 +190,13 @@ class ScoreTable:
         How its parts are called.
     base : ndarray of shape (n_classes,)
         What all rows begin with.
-    shapes : tuple of (Curve or tuple of int)
-        Curves, less their means over the training rows, which are part of the base; and indices of rules that stand
-        alone. The most important come first.
+    shapes : tuple of (Curve or Shape)
+        Curves, less their means over the training rows, which are part of the base; and others, whose rules and maps
+        stand alone. The most important come first.
     weight : ndarray of shape (n_rules, n_classes)
         The weights of all rules.
+    value : ndarray of shape (n_cells, n_classes) or None
+        Values of the cells of all curves and maps; those of maps are read here.
 
     Where a table is scaled, ``n_classes`` stands for the number of columns of the scale.
     """
@@ -194,18 +204,28 @@ class ScoreTable:
     model: RuleModel
     style: Style
     base: Floats
-    shapes: tuple[Curve | tuple[int, ...], ...]
+    shapes: tuple[Shape, ...]
     weight: Floats
+    value: Floats | None
 
     @property
     def curves(self) -> tuple[Curve, ...]:
-        """Sums of the rules on one feature."""
+        """Sums of the terms on one feature."""
         return tuple(shape for shape in self.shapes if isinstance(shape, Curve))
+
+    @property
+    def _others(self) -> list[Shape]:
+        return [shape for shape in self.shapes if not isinstance(shape, Curve)]
 
     @property
     def alone(self) -> tuple[int, ...]:
         """Indices of the rules that stand alone."""
-        return tuple(rule for shape in self.shapes if not isinstance(shape, Curve) for rule in shape)
+        return tuple(rule for shape in self._others for rule in shape.rules)
+
+    @property
+    def maps(self) -> tuple[int, ...]:
+        """Indices of the maps, among all curves and maps."""
+        return tuple(term for shape in self._others for term in shape.pictures)
 
     def total(self, rows: Floats) -> Floats:
         """What the table says of encoded rows whose gates are open, shape (n_samples, n_classes)."""
@@ -214,6 +234,8 @@ class ScoreTable:
         out = self.base + np.einsum("ir,rc->ic", firing, self.weight[alone])
         for curve in self.curves:
             out = out + curve.at(rows[:, curve.feature])
+        if self.value is not None and self.model.curves is not None and self.maps:
+            out = out + self.value[self.model.curves.cells_of(rows)[:, list(self.maps)]].sum(axis=1)
         return np.asarray(out)
 
     @cached_property
@@ -224,10 +246,24 @@ class ScoreTable:
             if isinstance(shape, Curve):
                 found += _curve_lines(self.style, shape)
                 continue
-            for rule in shape:
+            for rule in shape.rules:
                 when, own = self.style.conditions(told[rule]) or "always", self.weight[rule]
                 found.append(ScoreLine(f"rule {rule + 1}", when, (rule,), np.nan, np.nan, own, own))
+            for term in shape.pictures:
+                found += self._map_lines(term)
         return tuple(found)
+
+    def _map_lines(self, term: int) -> list[ScoreLine]:
+        """A line for each cell of a map in which training rows were."""
+        curves = self.model.curves
+        assert curves is not None
+        assert self.value is not None
+        columns, cells = curves.term_columns[term], curves.cells(term)
+        name = " and ".join(self.style.names[column] for column in columns)
+        first, second = (cell_texts(self.style, curves, term, axis) for axis in (0, 1))
+        when = [f"{one}; {other}" for one in first for other in second]
+        lines = zip(when, self.value[cells], curves.support[cells].tolist(), strict=True)
+        return [ScoreLine(name, own, (), np.nan, np.nan, value, value) for own, value, weight in lines if weight > 0]
 
     def with_base(self) -> list[ScoreLine]:
         """The lines, below the one that all rows begin with."""
@@ -258,14 +294,35 @@ def read_score_table(
     ScoreTable
     """
     base = model.prior.copy()
-    found: list[Curve | tuple[int, ...]] = []
+    found: list[Shape] = []
     for shape in read_shapes(model).all:
         if isinstance(shape, Curve) and is_told_as_curve(model, shape):
             base += shape.mean
             found.append(_scaled(shape, scale))
         else:
-            found.append(shape.rules)
-    return ScoreTable(model, style, (scale_base or scale)(base), tuple(found), scale(model.rules.weight))
+            found.append(shape)
+    value = None if model.curves is None else scale(model.curves.value)
+    return ScoreTable(model, style, (scale_base or scale)(base), tuple(found), scale(model.rules.weight), value)
+
+
+def cell_texts(style: Style, curves: CurvesAndMaps, term: int, axis: int) -> list[str]:
+    """The cells of one axis of a curve or map: "missing", ranges of numbers or categories, "any other"."""
+    column, cuts = curves.term_columns[term][axis], curves.cuts(term)[axis]
+    model = style.model
+    if curves.n_categories[column]:
+        return ["missing", *map(category_text, model.category_names[column]), "any other"]
+    kind = model.column_kind(column)
+    if kind.is_date:
+        ends = [date_at(float(own), _gap(cuts, k), kind) for k, own in enumerate(cuts)]
+    else:
+        told = [kind.number(float(own)) for own in cuts]
+        ends = [
+            category_text(own) if has_words(own) else corner_text(cuts, k, style.decimals) for k, own in enumerate(told)
+        ]
+    if not ends:
+        return ["missing", "any number"]
+    between = [f"above {low} to {high}" for low, high in pairwise(ends)]
+    return ["missing", f"up to {ends[0]}", *between, f"above {ends[-1]}"]
 
 
 def _scaled(curve: Curve, scale: Callable[[Floats], Floats]) -> Curve:
@@ -303,6 +360,8 @@ def _interval_lines(
         return [ScoreLine(name, "any number", rules, -np.inf, np.inf, evidence[0], evidence[0])]
     lines = [ScoreLine(name, f"up to {values[0]}", rules, -np.inf, float(corners[0]), evidence[0], evidence[0])]
     for k in range(len(corners) - 1):
+        if corners[k + 1] == np.nextafter(corners[k], np.inf):
+            continue  # a step: no number lies between
         ends, when = (float(corners[k]), float(corners[k + 1])), f"{values[k]} to {values[k + 1]}"
         lines.append(ScoreLine(name, when, rules, *ends, evidence[k], evidence[k + 1]))
     lines.append(ScoreLine(name, f"from {values[-1]}", rules, float(corners[-1]), np.inf, evidence[-1], evidence[-1]))

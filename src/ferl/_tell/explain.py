@@ -15,7 +15,7 @@ from ferl._models.evidence import Evidence
 from ferl._models.model import Model, kept_by_model
 from ferl._models.nearest import nearest_changes
 from ferl._models.rule_model import RuleModel
-from ferl._models.shapes import feature_of, mean_contributions
+from ferl._models.shapes import feature_of
 from ferl._models.sources import fired_sources
 from ferl._models.tree_model import TreeModel
 from ferl._tables import OneRow, add_up_indicators
@@ -318,6 +318,8 @@ class Balance:
         the first one; of several the most probable class and the next.
     support : float
         How open the gates are, 0 to 1; all weights are multiplied by it.
+    pictures : tuple of float
+        What curves and maps add together, for each class; part of the weights of the features.
     """
 
     scores: tuple[float, ...]
@@ -325,6 +327,7 @@ class Balance:
     features: tuple[FeatureWeight, ...]
     compared: tuple[int, int]
     support: float
+    pictures: tuple[float, ...] = ()
 
     @property
     def base(self) -> tuple[float, ...]:
@@ -383,10 +386,12 @@ def read_balance(model: RuleModel, row: Floats, values: list[Any]) -> Balance:
     for high ones adds nothing, and that is what opposes. ``values``: as a reader knows them.
     """
     scores, support = model.decision_scores(row)[0], float(model.supports(row).prod())
-    said = model.share_among_features(np.stack([model.contributions(row)[0], support * mean_contributions(model)]))
+    contributions = model.contributions(row)[0]
+    said = model.share_among_features(np.stack([contributions, support * model.mean_contributions]))
     here, usual = said.tolist()
     parts = [FeatureWeight(name, values[f], tuple(here[f]), tuple(usual[f]), seen) for f, name, seen in _asked(model)]
-    balance = Balance(tuple(scores.tolist()), tuple(here[-1]), tuple(parts), (0, 0), support)
+    pictures = tuple(contributions[model.n_rules : -1].sum(axis=0).tolist())
+    balance = Balance(tuple(scores.tolist()), tuple(here[-1]), tuple(parts), (0, 0), support, pictures)
     # The second label is compared with the first one, or the most probable with the next.
     compared = np.argsort(-scores, kind="stable")[:2].tolist() if len(scores) > 2 else (len(scores) - 1, 0)
     return balance.between(*compared)
@@ -395,7 +400,7 @@ def read_balance(model: RuleModel, row: Floats, values: list[Any]) -> Balance:
 @kept_by_model
 def _asked(model: RuleModel) -> list[tuple[int, str, tuple[float, float] | None]]:
     """The features that rules ask: index, name, and range over the training rows."""
-    asked = sorted({feature_of(model, column) for column in model.tree.tested_columns})
+    asked = sorted({feature_of(model, column) for column in model.read_columns.tolist()})
     return [(f, model.feature_names()[f], model.seen(f)) for f in asked]
 
 
@@ -531,17 +536,23 @@ class RuleExplanation(Explanation):
     def _rules_section(self) -> Section:
         """The rules that fired, and what each adds to the compared classes."""
         if not self.rules:
-            return Section(RULES_TITLE, ("None: the row fits no rule.",))
+            return Section(RULES_TITLE, ("None: the row fits no rule.", *self._pictures_line()))
         shown, hidden = self.rules[:MAX_RULES], self.rules[MAX_RULES:]
         lines = [self._rule_line(rule) for rule in shown]
         if hidden:
             rest = sum(self.balance.apart(rule.weight) for rule in hidden)
             lines.append(f"... and {len(hidden)} more, which together add {weight_text(rest)}.")
+        lines += self._pictures_line()
         lines.append(f"Before any rule the prior says {weight_text(self.balance.apart(self.balance.prior))}.")
         lines.append("Here a rule is compared with its own silence; above, a value with the average training row.")
         if any(".." in rule.conditions for rule in shown):
             lines.append("A condition such as above 2..3 fits not at all up to 2 and fully from 3 on.")
         return Section(RULES_TITLE, tuple(lines))
+
+    def _pictures_line(self) -> list[str]:
+        """What curves and maps add together, where the model has some."""
+        added = self.balance.pictures
+        return [f"Curves and maps add {weight_text(self.balance.apart(added))}."] if any(added) else []
 
     def _rule_line(self, rule: WeighedRule) -> str:
         weight = self.balance.apart(rule.weight)

@@ -105,12 +105,15 @@ class _Parts:
         Their weights.
     firing : ndarray of shape (n_alone,)
         How far the average training row fits them.
+    maps : list of int
+        Indices of maps, among all curves and maps.
     """
 
     curves: tuple[Curve, ...]
     alone: list[int]
     weight: Floats
     firing: Floats
+    maps: list[int]
 
 
 @kept_by_model
@@ -118,7 +121,7 @@ def _parts_of(model: RuleModel) -> _Parts:
     """What can be a reason, read once: that takes ten times as long as judging a row."""
     table = read_score_table(model, Style(model, model.column_names(), model.labels))
     alone = list(table.alone)
-    return _Parts(table.curves, alone, table.weight[alone], mean_firing(model)[alone])
+    return _Parts(table.curves, alone, table.weight[alone], mean_firing(model)[alone], list(table.maps))
 
 
 class _Candidates:
@@ -150,6 +153,7 @@ class _Candidates:
         self.model, self.style, self.against, self.parts = model, style, against, _parts_of(model)
         self.curves = [curve_towards(curve) for curve in self.parts.curves]
         self.weight = towards(self.parts.weight)
+        self.map_value = np.zeros(0) if model.curves is None else towards(model.curves.value)
 
     def of(self, rows: Floats, n: int, unit: float) -> list[tuple[Reason, ...]]:
         """The reasons of rows, those that cost most first."""
@@ -159,17 +163,28 @@ class _Candidates:
         if self.against == "best":
             usual = [float(curve.evidence.max()) for curve in self.curves]
             expected = np.maximum(weight, 0.0)
+            usual_maps = np.array([float(self.map_value[self._cells(term)].max()) for term in parts.maps])
         else:
             usual = [0.0] * len(self.curves)  # curves are told less their means
             expected = parts.firing * weight
+            usual_maps = np.zeros(len(parts.maps))  # so are maps
         of_curves = np.array(usual) - np.reshape(got, (len(usual), len(rows))).T
         support = self.model.supports(rows).prod(axis=1)[:, None]
-        lost = np.asarray(support * np.hstack([of_curves, expected - fits * weight]))
+        lost = np.asarray(support * np.hstack([of_curves, expected - fits * weight, usual_maps - self._of_maps(rows)]))
         order = np.argsort(-lost, axis=1, kind="stable")[:, :n]
         return [
             tuple(self._reason(row, fit, k, float(costs[k]), unit) for k in chosen.tolist() if costs[k] > _NOTHING)
             for row, fit, costs, chosen in zip(rows, fits, lost, order, strict=True)
         ]
+
+    def _cells(self, term: int) -> slice:
+        assert self.model.curves is not None
+        return self.model.curves.cells(term)
+
+    def _of_maps(self, rows: Floats) -> Floats:
+        """What maps add, shape (n_samples, n_maps)."""
+        curves, maps = self.model.curves, self.parts.maps
+        return np.zeros((len(rows), 0)) if curves is None else self.map_value[curves.cells_of(rows)[:, maps]]
 
     def _reason(self, row: Floats, fits: Floats, candidate: int, lost: float, unit: float) -> Reason:
         """A candidate as a reason of one row."""
@@ -179,18 +194,25 @@ class _Candidates:
         cost = f"{counted} below {compared}"
         if candidate < len(self.curves):
             curve = self.curves[candidate]
-            name, value = self.style.names[curve.feature], self._value(curve, float(row[curve.feature]))
+            name, value = self.style.names[curve.feature], self._value(curve.feature, float(row[curve.feature]))
             return Reason(name, value, lost, points, f"{name} is {value}: {cost}")
         alone = candidate - len(self.curves)
+        if alone >= len(self.parts.alone):
+            assert self.model.curves is not None
+            columns = self.model.curves.term_columns[self.parts.maps[alone - len(self.parts.alone)]]
+            names = [self.style.names[column] for column in columns]
+            values = [self._value(column, float(row[column])) for column in columns]
+            told = " and ".join(f"{name} is {value}" for name, value in zip(names, values, strict=True))
+            return Reason(" and ".join(names), " and ".join(values), lost, points, f"{told}: {cost}")
         rule = self.parts.alone[alone]
         name, value = f"rule {rule + 1}", f"{fits[alone]:.0%}"
         conditions = self.style.conditions(statements(self.model)[rule])
         return Reason(name, value, lost, points, f"{conditions} ({name}) fits by {value}: {cost}")
 
-    def _value(self, curve: Curve, value: float) -> str:
+    def _value(self, column: int, value: float) -> str:
         if math.isnan(value):
             return "missing"
-        if not curve.is_categorical:
-            return number_text(self.model.number(curve.feature, value))
-        names = self.model.category_names[curve.feature]
+        if column not in self.model.category_names:
+            return number_text(self.model.number(column, value))
+        names = self.model.category_names[column]
         return category_text(names[int(value)]) if value < len(names) else "a category that training did not have"

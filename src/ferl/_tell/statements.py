@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ferl._models.model import Model, kept_by_model
-from ferl._models.rule_model import RuleModel, Rules
+from ferl._models.rule_model import RuleModel
+from ferl._models.terms import CurvesAndMaps, Rules
 from ferl._models.tree import FuzzyTree
 from ferl._models.tree_model import TreeModel
 from ferl._models.words import STANDARD_WORDS
@@ -138,6 +139,11 @@ def _(block: Rules, model: RuleModel) -> Iterable[Statement]:
         yield RuleStatement(
             node, number, tuple(path), conditions_of(model, path), adds, support, support / float(weight[0])
         )
+
+
+@term_statements.register
+def _(block: CurvesAndMaps, model: RuleModel) -> Iterable[Statement]:
+    return ()  # they have no conditions: tables and pictures show them
 
 
 def _tree_statement(model: TreeModel, node: int) -> TreeStatement:

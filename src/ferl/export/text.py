@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import singledispatch
 from importlib.util import find_spec
+from itertools import pairwise, product
 from typing import Any
 
 import narwhals as nw
@@ -20,9 +21,10 @@ from ferl._answers import model_of
 from ferl._models.model import Model
 from ferl._models.rule_model import RuleModel
 from ferl._models.shapes import Curve, Interaction, read_shapes
+from ferl._models.terms import CurvesAndMaps
 from ferl._models.tree import Cuts
 from ferl._models.tree_model import TreeModel
-from ferl._tell.curves import curve_lines, is_told_as_curve
+from ferl._tell.curves import cell_texts, curve_lines, is_told_as_curve
 from ferl._tell.overview import Overview, read_accuracy
 from ferl._tell.overview import overview as read_overview
 from ferl._tell.statements import (
@@ -216,17 +218,33 @@ def _(model: RuleModel, style: Style, max_rules: int | None = None) -> list[str]
     for shape in shapes.all:
         own = shape.rules
         # Rules on one feature are told together, so that the first of them may be more than were asked for.
-        if max_rules is not None and n_told + len(own) > max_rules and (n_told or not max_rules):
+        if max_rules is not None and n_told + max(len(own), 1) > max_rules and (n_told or not max_rules):
             break
         if isinstance(shape, Curve) and is_told_as_curve(model, shape):
             lines += curve_lines(style, shape)
         else:
             own = own if max_rules is None else own[:max_rules]
             lines += [line for rule in own for line in rules[rule].lines(style)]
+            lines += [line for term in shape.pictures for line in _map_lines(model, style, term)]
         n_told += len(own)
     if n_told < len(rules):
         lines.append(f"... and {len(rules) - n_told} more rules")
     return lines + _how_to_apply(model, style, shapes.all)
+
+
+def _map_lines(model: RuleModel, style: Style, term: int) -> list[str]:
+    """A map: one line for each cell of the first feature, with the weights along the second."""
+    curves = model.curves
+    assert curves is not None
+    names = [style.names[column] for column in curves.term_columns[term]]
+    rows, columns = (cell_texts(style, curves, term, axis) for axis in (0, 1))
+    table, support = curves.table(term), curves.support[curves.cells(term)].reshape(curves.shape(term))
+    lines = [f"{' and '.join(names)} (map)"]
+    for row, text in enumerate(rows):
+        known = [k for k in range(len(columns)) if support[row, k] > 0]
+        told = [f"{columns[k]}: {style.weight(table[row, k])}" for k in known]
+        lines += [f"     {names[0]} {text}; {names[1]} {'; '.join(told)}"] if told else []
+    return lines
 
 
 def _how_to_apply(model: RuleModel, style: Style, shapes: Sequence[Curve | Interaction]) -> list[str]:
@@ -273,6 +291,10 @@ _FITS = (
     "A category fits by the number behind it. What a missing value and any other category fit by stands behind the "
     "condition."
 )
+_CELLS = (
+    "Add as well one line of each curve and map: the one in whose range a number lies, above its first end and up to "
+    "its last one, or that names the category."
+)
 _RULES = {
     "dempster": (
         "Rules are combined by Dempster's rule. Of a rule that fits by f, multiply 1 - f + f times the share of a "
@@ -315,6 +337,7 @@ def _(model: RuleModel, names: Sequence[str], labels: Sequence[Any]) -> list[str
     lines = [
         "Begin with the prior and add the weights of each rule times how far it fits; the probabilities are in "
         "proportion to exp(sum).",
+        *([_CELLS] if model.curves is not None else []),
         _FITS,
         f"prior: {_by_class(model.prior, labels)}",
     ]
@@ -333,7 +356,31 @@ def _(model: RuleModel, names: Sequence[str], labels: Sequence[Any]) -> list[str
             "not missing.",
             f"categories: {'; '.join(known)}",
         ]
-    return [*lines, *_coded_lines(model, names), *_exact_rules(model, names, labels)]
+    lines += [*_coded_lines(model, names), *_exact_pictures(model, names, labels)]
+    return [*lines, *_exact_rules(model, names, labels)]
+
+
+def _exact_pictures(model: RuleModel, names: Sequence[str], labels: Sequence[Any]) -> list[str]:
+    """Curves and maps, a line for each of their cells."""
+    curves, lines = model.curves, []
+    for term in range(0 if curves is None else curves.n_terms):
+        assert curves is not None
+        columns = curves.term_columns[term]
+        axes = [_exact_cells(model, curves, term, axis) for axis in range(len(columns))]
+        lines.append(f"{'map' if len(axes) == 2 else 'curve'}: {' and '.join(_quoted(names[k]) for k in columns)}")
+        cells = [" and ".join(own) for own in product(*axes)]
+        for cell, own in zip(cells, curves.value[curves.cells(term)], strict=True):
+            lines.append(f"     at {cell}: {_by_class(own, labels)}")
+    return lines
+
+
+def _exact_cells(model: RuleModel, curves: CurvesAndMaps, term: int, axis: int) -> list[str]:
+    column = curves.term_columns[term][axis]
+    if curves.n_categories[column]:
+        return ["missing", *map(_quoted, model.category_names[column]), "other"]
+    ends = [-math.inf, *curves.cuts(term)[axis].tolist(), math.inf]
+    told = [exact_text(own) if math.isfinite(own) else f"{own}" for own in ends]
+    return ["missing", *(f"({low}, {high}]" for low, high in pairwise(told))]
 
 
 @exact_lines.register
@@ -370,7 +417,7 @@ def _exact_rules(
 
 def _coded_lines(model: Model, names: Sequence[str]) -> list[str]:
     """Which numbers stand for dates and for ordered categories."""
-    asked = [column for column in model.tree.tested_columns if column < model.n_features]
+    asked = [column for column in model.read_columns.tolist() if column < model.n_features]
     dates = [_quoted(names[column]) for column in asked if model.column_kind(column).is_date]
     orders = [
         f"{_quoted(names[column])} {_list(model.column_kind(column).order)}"

@@ -2,13 +2,14 @@
 
 Values lie as (terms, rows) or (classes, rows). Scores are products of matrices, whose sums are taken in another order
 than in the compiled core: they agree up to rounding. All else repeats ``cpp/rules/scores.cpp``. A new kind of term
-needs one function here, registered with :func:`add_activation`.
+needs one function here, registered with :func:`add_terms`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import singledispatch
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,8 @@ from numpy.typing import NDArray
 from ferl import _core
 from ferl._models.neighbours import ENTROPY_SHARE
 from ferl._models.novelty import LOST_MASS
-from ferl._models.rule_model import RuleModel, Rules, Terms
+from ferl._models.rule_model import RuleModel
+from ferl._models.terms import CurvesAndMaps, Rules, Terms
 from ferl._models.tree import FuzzyTree
 from ferl.onnx.graph import (
     Graph,
@@ -44,52 +46,58 @@ OUTPUTS = (
     "novelty",
 )
 
-Activation = list[tuple[NDArray[np.intp], Value]]
-"""Terms of a block, some at a time: which they are, and how far they apply to rows, shape (n, n_rows)."""
+
+class Added(NamedTuple):
+    """What a block of terms adds to the scores, gates open.
+
+    Attributes
+    ----------
+    sums : Value or None
+        For each class, and last the sum of all absolute weights, shape (n_classes + 1, n_rows); None: no terms.
+    parts : callable
+        Adds to the graph what each term adds, shape (n_rows, n_terms, n_classes).
+    """
+
+    sums: Value | None
+    parts: Callable[[], Value]
 
 
 def rule_answers(
     graph: Graph, model: RuleModel, table: Value, measure: str | None, contributions: bool
 ) -> dict[str, Value]:
     """Matrices, classes first, and values of each row, by the names of the outputs; no ``measure``: no novelty."""
-    rows, activation, n_before = add_rows(graph, table, model, reads_all=measure is not None), [], 0
-    for block in model.terms:
-        activation += [(n_before + terms, phi) for terms, phi in add_activation(block, graph, model.tree, rows)]
-        n_before += len(block.weight)
-    weight, support = np.vstack([block.weight for block in model.terms]), _support(graph, model, rows)
-    scores, size = _scores(graph, model, rows, weight, activation, support)
+    rows = add_rows(graph, table, model, reads_all=measure is not None)
+    added = [add_terms(block, graph, model.tree, rows) for block in model.terms]
+    support = _support(graph, model, rows)
+    scores, size = _scores(graph, model, rows, added, support)
     found = {"scores": scores} | _masses(graph, scores, size, len(model.classes))
     if contributions:
-        found["contributions"] = _contributions(graph, rows, np.vstack([weight, model.prior]), activation, support)
+        found["contributions"] = _contributions(graph, model, rows, added, support)
     if measure is not None:
         found["novelty"] = _novelty(graph, model, rows, scores, support, measure)
     return found
 
 
-def _scores(
-    graph: Graph, model: RuleModel, rows: Rows, weight: Any, activation: Activation, support: Value | None
-) -> list[Value]:
-    """F = s (prior + sum of activation times weight), s the product of the gates; and the sum of all |weights|."""
-    # The last row: the absolute weights of each term, whose sum tells what cancelled.
-    table = np.column_stack([weight, np.abs(weight).sum(axis=1)]).T
+def _scores(graph: Graph, model: RuleModel, rows: Rows, added: list[Added], support: Value | None) -> list[Value]:
+    """F = s (prior + what terms add), s the product of the gates; and the sum of all |weights|."""
     prior = np.append(model.prior, np.abs(model.prior).sum())[:, None]
     sums = graph("Expand", prior, rows.shape(len(prior)))
-    for terms, phi in activation:
-        sums = graph("Add", sums, graph("MatMul", table[:, terms], phi))
+    for block in added:
+        if block.sums is not None:
+            sums = graph("Add", sums, block.sums)
     if support is not None:
         sums = graph("Mul", sums, support)
     return graph.several("Split", 2, sums, np.array([len(prior) - 1, 1]))
 
 
-def _contributions(graph: Graph, rows: Rows, weight: Any, activation: Activation, support: Value | None) -> Value:
+def _contributions(graph: Graph, model: RuleModel, rows: Rows, added: list[Added], support: Value | None) -> Value:
     """What each term, and last the prior, adds to the scores, shape (n_rows, n_terms + 1, n_classes)."""
-    always = graph("Expand", np.ones((1, 1)), rows.shape(1))
-    applies = graph.join([*(phi for _, phi in activation), always])
-    if support is not None:
-        applies = graph("Mul", applies, support)
-    order = np.concatenate([*(terms for terms, _ in activation), [len(weight) - 1]])
-    by_term = graph("Transpose", graph.take(applies, np.argsort(order)), perm=[1, 0])
-    return graph("Mul", graph.insert_axis(by_term, 2), weight)
+    shape = graph.join([rows.n_rows, graph.constant(np.array([1, len(model.prior)]))])
+    prior = graph("Expand", model.prior[None, None], shape)
+    parts = graph.join([*(block.parts() for block in added if block.sums is not None), prior], axis=1)
+    if support is None:
+        return parts
+    return graph("Mul", parts, graph.insert_axis(graph("Transpose", support, perm=[1, 0]), 2))
 
 
 def _support(graph: Graph, model: RuleModel, rows: Rows) -> Value | None:
@@ -117,14 +125,32 @@ def _support(graph: Graph, model: RuleModel, rows: Rows) -> Value | None:
 
 
 @singledispatch
-def add_activation(block: Terms, graph: Graph, tree: FuzzyTree, rows: Rows) -> Activation:
-    """How far the terms of a block apply to rows, gates open."""
+def add_terms(block: Terms, graph: Graph, tree: FuzzyTree, rows: Rows) -> Added:
+    """What the terms of a block add to the scores of rows."""
     raise TypeError(f"A graph has no form of {type(block).__name__}.")
 
 
-@add_activation.register
-def _(block: Rules, graph: Graph, tree: FuzzyTree, rows: Rows) -> Activation:
-    """Firings of rules, those of as many conditions together."""
+@add_terms.register
+def _(block: Rules, graph: Graph, tree: FuzzyTree, rows: Rows) -> Added:
+    """Firings of rules, those of as many conditions together, times their weights."""
+    firings = _firings(block, graph, tree, rows)
+    table = np.column_stack([block.weight, np.abs(block.weight).sum(axis=1)]).T
+    sums: Value | None = None
+    for rules, phi in firings:
+        own = graph("MatMul", table[:, rules], phi)
+        sums = own if sums is None else graph("Add", sums, own)
+
+    def parts() -> Value:
+        order = np.concatenate([rules for rules, _ in firings])
+        applies = graph.take(graph.join([phi for _, phi in firings]), np.argsort(order))
+        by_rule = graph("Transpose", applies, perm=[1, 0])
+        return graph("Mul", graph.insert_axis(by_rule, 2), block.weight)
+
+    return Added(sums, parts)
+
+
+def _firings(block: Rules, graph: Graph, tree: FuzzyTree, rows: Rows) -> list[tuple[NDArray[np.intp], Value]]:
+    """Rules of as many conditions together: which they are, and their firings, shape (n, n_rows)."""
     if not len(block.node):
         return []
     nodes, condition_of = _distinct_conditions(tree)
@@ -144,6 +170,49 @@ def _(block: Rules, graph: Graph, tree: FuzzyTree, rows: Rows) -> Activation:
             phi = graph("Mul", phi, graph.take(fit, factor))
         found.append((rules, phi))
     return found
+
+
+@add_terms.register
+def _(block: CurvesAndMaps, graph: Graph, tree: FuzzyTree, rows: Rows) -> Added:
+    """The values of the cells that rows are in."""
+    bin_of = {column: _bins(block, graph, rows, column) for column in block.cuts_of_column}
+    value = np.column_stack([block.value, np.abs(block.value).sum(axis=1)])
+    found: list[Value] = []
+    for term, columns in enumerate(block.term_columns):
+        cell: Value | None = None
+        for column, step in zip(columns, block.steps(term), strict=True):
+            own = graph.look_up(step.astype(np.int64), bin_of[column])
+            cell = own if cell is None else graph("Add", cell, own)
+        assert cell is not None
+        found.append(graph("Gather", value[block.cells(term)], cell, axis=0))
+    total = found[0]
+    for own in found[1:]:
+        total = graph("Add", total, own)
+
+    def parts() -> Value:
+        every = graph.join([graph.insert_axis(own, 1) for own in found], axis=1)
+        return graph.take(every, np.arange(block.value.shape[1]), axis=2)
+
+    return Added(graph("Transpose", total, perm=[1, 0]), parts)
+
+
+def _bins(block: CurvesAndMaps, graph: Graph, rows: Rows, column: int) -> Value:
+    """The bin of each row's value among the cuts that all terms make in a column, shape (n_rows,)."""
+    at = np.array([column])
+    x, is_missing = graph.remove_axis(rows.values_of(at), 0), graph.remove_axis(rows.missing_in(at), 0)
+    x = graph("Where", is_missing, 0.0, x)
+    if n_categories := int(block.n_categories[column]):
+        found = graph.cast(graph("Min", x, float(n_categories)), "int64")
+    else:
+        cuts = block.cuts_of_column[column]
+        step = 1 << (len(cuts).bit_length() - 1) if len(cuts) else 0
+        padded = np.append(cuts, np.full(max(2 * step - 1, 1) - len(cuts), np.inf))
+        found = graph.cast(graph("Mul", x, 0.0), "int64")
+        while step:  # a search by halves, in all rows together
+            is_above = graph("Less", graph.look_up(padded, graph("Add", found, np.array(step - 1))), x)
+            found = graph("Add", found, graph("Mul", graph.cast(is_above, "int64"), np.array(step)))
+            step //= 2
+    return graph("Where", is_missing, np.array(0), graph("Add", found, np.array(1)))
 
 
 def _distinct_conditions(tree: FuzzyTree) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

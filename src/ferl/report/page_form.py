@@ -18,7 +18,8 @@ from ferl import _core
 from ferl._models.model import Model
 from ferl._models.neighbours import ENTROPY_SHARE
 from ferl._models.novelty import LOST_MASS, precision
-from ferl._models.rule_model import RuleModel, Rules, Terms
+from ferl._models.rule_model import RuleModel
+from ferl._models.terms import CurvesAndMaps, Rules, Terms
 from ferl._models.tree import FuzzyTree
 from ferl._models.tree_model import TreeModel
 from ferl._util.arrays import Floats, Ints
@@ -93,6 +94,25 @@ def _(block: Rules, tree: FuzzyTree) -> dict[str, Any]:
         "weight": numbers(block.weight),
         "columns": [list(own) for own in block.columns(tree)],
         "corners": _bends(tree),
+    }
+
+
+@page_form.register
+def _(block: CurvesAndMaps, tree: FuzzyTree) -> dict[str, Any]:
+    n_columns, terms, columns = len(block.n_categories), range(block.n_terms), block.term_columns
+    cuts = block.cuts_of_column
+    none = np.zeros(0)
+    return {
+        "kind": "pictures",
+        "columns": [list(own) for own in columns],
+        "cuts": [[own.tolist() for own in block.cuts(term)] for term in terms],
+        "n_categories": [[int(block.n_categories[column]) for column in own] for own in columns],
+        "value": [numbers(block.value[block.cells(term)]) for term in terms],
+        # The cell of a cut ends at it, the next one begins at the next number.
+        "corners": [
+            np.concatenate([own, np.nextafter(own, np.inf)])
+            for own in (cuts.get(column, none) for column in range(n_columns))
+        ],
     }
 
 

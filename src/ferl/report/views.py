@@ -16,7 +16,7 @@ import numpy as np
 
 from ferl._models.model import Model
 from ferl._models.rule_model import RuleModel
-from ferl._models.shapes import mean_contributions, mean_firing, read_shapes
+from ferl._models.shapes import read_shapes
 from ferl._models.tree_model import TreeModel
 from ferl._tell.conditions import Condition
 from ferl._tell.curves import Points, ScoreTable, read_score_table
@@ -211,7 +211,7 @@ class RuleView(View):
             for group, shape in enumerate(shapes.all)
             for index in shape.rules
         ]
-        usual = self.model.share_among_features(mean_contributions(self.model)[None])[0]
+        usual = self.model.share_among_features(self.model.mean_contributions[None])[0]
         page, card = {"usual": numbers(usual), "reasons": None}, None
         if self.is_card:
             scale, style = partial(POINTS.scale, positive=1), replace(self.style, max_listed=None)
@@ -219,9 +219,12 @@ class RuleView(View):
             candidates: list[dict[str, Any]] = [
                 {"feature": own.feature, "rules": list(own.rules)} for own in table.curves
             ]
+            for own, curve in zip(candidates, table.curves, strict=True):
+                own["rules"] += [self.model.n_rules + term for term in curve.pictures]
+            apart = [*table.alone, *(self.model.n_rules + term for term in table.maps)]
             page["reasons"] = {
-                "candidates": candidates + [{"feature": None, "rules": [rule]} for rule in table.alone],
-                "usual": numbers(mean_firing(self.model)),
+                "candidates": candidates + [{"feature": None, "rules": [term]} for term in apart],
+                "usual": numbers(self.model.mean_contributions),
                 "unit": POINTS.unit,
                 "neutral": POINTS.neutral,
                 "most": N_REASONS,

@@ -152,7 +152,7 @@ const ferlChanges = (() => {
     const support = 1 - answer.supportDeficit.reduce((sum, own) => sum + own, 0);
     return parts.candidates.map((own) => {
       const lost = own.rules.reduce((sum, rule) =>
-        sum + support * parts.usual[rule] * towards(engine.weight[rule]) - towards(answer.contributions[rule]), 0);
+        sum + support * towards(parts.usual[rule]) - towards(answer.contributions[rule]), 0);
       return { ...own, lost, points: parts.unit * lost };
     }).filter((own) => own.lost > LEAST_COST).sort((one, other) => other.lost - one.lost).slice(0, parts.most);
   }

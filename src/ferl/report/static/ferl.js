@@ -190,7 +190,7 @@ const ferlEngine = (() => {
     }
   }
 
-  // A block of terms that are chains of conditions: how far each applies to a row, and the columns that it reads.
+  // A block of terms that are chains of conditions: what each adds to the scores of a row, and the columns that it reads.
   class RuleTerms {
     constructor(form) {
       this.node = form.node;
@@ -200,20 +200,52 @@ const ferlEngine = (() => {
       this.isLinear = this.columns.every((own) => new Set(own).size === own.length);
     }
 
-    activation(row, firing) {
-      return this.node.map((o) => firing[o]);
+    contributions(row, firing, support) {
+      return this.node.map((o, term) => this.weight[term].map((own) => firing[o] * own * support));
+    }
+  }
+
+  // Curves and maps: the values of the cells that a row is in.
+  class PictureTerms {
+    constructor(form) {
+      this.columns = form.columns;
+      this.cuts = form.cuts;
+      this.nCategories = form.n_categories;
+      this.value = numbers(form.value);
+      this.isLinear = true; // constant between two corners
+    }
+
+    static cell(x, cuts, nCategories) {
+      if (isMissing(x)) return 0;
+      if (nCategories > 0) return 1 + Math.min(x, nCategories);
+      let low = 0, high = cuts.length;
+      while (low < high) {
+        const middle = (low + high) >> 1;
+        if (cuts[middle] < x) low = middle + 1; else high = middle;
+      }
+      return 1 + low;
+    }
+
+    contributions(row, firing, support) {
+      return this.columns.map((columns, term) => {
+        let cell = 0;
+        columns.forEach((column, axis) => {
+          const cuts = this.cuts[term][axis], n = this.nCategories[term][axis];
+          cell = cell * ((n > 0 ? n : cuts.length) + 2) + PictureTerms.cell(row[column], cuts, n);
+        });
+        return this.value[term][cell].map((own) => own * support);
+      });
     }
   }
 
   // Blocks of terms, by the kind that their form has.
-  const TERMS = { rules: RuleTerms };
+  const TERMS = { rules: RuleTerms, pictures: PictureTerms };
 
   // Terms, whose weights of evidence add up; as cpp/rules/scores.cpp.
   class Rules extends Nodes {
     constructor(model) {
       super(model);
       this.terms = model.terms.map((form) => new TERMS[form.kind](form));
-      this.weight = this.terms.flatMap((own) => own.weight);
       this.columns = this.terms.flatMap((own) => own.columns);
       this.isLinear = this.terms.every((own) => own.isLinear);
       this.prior = numbers(model.prior);
@@ -221,17 +253,17 @@ const ferlEngine = (() => {
       this.novelty = model.novelty.measure === "neighbour" ? new Neighbours(this) : new Residual(this);
     }
 
-    // How far each term applies to a row, gates open.
-    activation(row, firing) {
-      return this.terms.flatMap((own) => own.activation(row, firing));
+    // What each term adds to the scores of a row, times the support.
+    added(row, firing, support) {
+      return this.terms.flatMap((own) => own.contributions(row, firing, support));
     }
 
     // All that can be said of a row.
     judge(values) {
-      const row = this.withIndicators(values), firing = this.fire(row, false), activation = this.activation(row, firing);
+      const row = this.withIndicators(values), firing = this.fire(row, false);
       const openness = this.columnGate.map((own) => this.openness(own, row[own.column]));
       const support = openness.reduce((product, own) => product * own, 1);
-      const contributions = activation.map((phi, term) => this.weight[term].map((own) => phi * own * support));
+      const contributions = this.added(row, firing, support);
       contributions.push(this.prior.map((own) => own * support));
       const scores = this.prior.map((_, c) => contributions.reduce((sum, own) => sum + own[c], 0));
       const answer = this.masses(scores, contributions);
@@ -241,16 +273,16 @@ const ferlEngine = (() => {
       const lost = this.withheld(row.length, openness, support), byColumn = this.sharedByColumn(row.length, contributions);
       const distance = this.novelty.parts(row, lost);
       const parts = this.model.novelty.measure === "neighbour" ? this.withEntropy(distance, scores, lost, byColumn) : distance;
-      const featureContributions = [...this.byFeature(byColumn), contributions[activation.length]];
+      const featureContributions = [...this.byFeature(byColumn), contributions[contributions.length - 1]];
       return { ...answer, firing, scores, contributions, featureContributions, ...this.withNovelty(parts, lost) };
     }
 
     // The label alone, and whether nothing is said for it.
     briefly(values) {
-      const row = this.withIndicators(values), activation = this.activation(row, this.fire(row, false));
+      const row = this.withIndicators(values), firing = this.fire(row, false);
       const support = this.columnGate.reduce((product, own) => product * this.openness(own, row[own.column]), 1);
-      const scores = this.prior.map((own, c) =>
-        activation.reduce((sum, phi, term) => sum + phi * this.weight[term][c] * support, 0) + own * support);
+      const added = this.added(row, firing, support);
+      const scores = this.prior.map((own, c) => added.reduce((sum, part) => sum + part[c], 0) + own * support);
       const { belief, probability } = this.masses(scores, []);
       return { label: argmax(probability), probability, isSilent: belief.every((mass) => mass === 0) };
     }
