@@ -24,9 +24,10 @@ Tuning& tuning() {
 
 void make_options(RuleOptions* place, std::size_t max_rules, std::size_t max_conditions, double prune,
                   double min_rule_worth, std::vector<int> monotone, const nb::object& words, int n_threads,
-                  std::uint64_t seed, const Tuning* given) {
+                  std::uint64_t seed, int max_maps, const Tuning* given) {
   require(max_rules > 0 && max_conditions >= 1 && max_conditions <= 3,
           "max_rules must be positive, and max_conditions 1, 2 or 3.");
+  require(max_maps >= -1, "max_maps must be at least -1, which allows neither curves nor maps.");
   require(prune >= 0 && min_rule_worth >= 0, "prune and min_rule_worth must not be negative.");
   require(std::all_of(monotone.begin(), monotone.end(), is_sign), "Every number of monotone must be -1, 0 or 1.");
   const Tuning& chosen = given ? *given : tuning();
@@ -39,7 +40,33 @@ void make_options(RuleOptions* place, std::size_t max_rules, std::size_t max_con
                           words_of(words),
                           checked_threads(n_threads),
                           seed,
+                          max_maps,
                           chosen};
+}
+
+// Curves and maps one behind the other: columns, cuts of two axes each, cells.
+void write_grids(const rules::LearnedGrids& found, std::size_t n_classes, nb::dict& out) {
+  std::vector<std::int32_t> column;
+  std::vector<std::int64_t> cut_start{0}, cell_start{0};
+  std::vector<double> cut, value;
+  for (const rules::LearnedGrid& own : found.grids) {
+    column.insert(column.end(), {own.first, own.second});
+    for (const auto* cuts : {&own.first_cuts, &own.second_cuts}) {
+      cut.insert(cut.end(), cuts->begin(), cuts->end());
+      cut_start.push_back(static_cast<std::int64_t>(cut.size()));
+    }
+    value.insert(value.end(), own.value.begin(), own.value.end());
+    cell_start.push_back(static_cast<std::int64_t>(value.size() / n_classes));
+  }
+  out["grid_column"] = to_numpy(std::move(column), {found.grids.size(), 2});
+  out["grid_cut_start"] = vector_of(cut_start);
+  out["grid_cut"] = vector_of(cut);
+  out["grid_cell_start"] = vector_of(cell_start);
+  const std::size_t n_cells = value.size() / n_classes;
+  out["grid_value"] = to_numpy(std::move(value), {n_cells, n_classes});
+  nb::list log;
+  for (const auto& [name, loss] : found.log) log.append(nb::make_tuple(name, loss));
+  out["grid_log"] = log;
 }
 
 nb::dict grow_rules(const Sample& sample, const RuleOptions& options, const nb::object& report) {
@@ -64,6 +91,7 @@ nb::dict grow_rules(const Sample& sample, const RuleOptions& options, const nb::
   for (const rules::Choice& own : found.choices)
     choices.append(nb::make_tuple(own.loss, own.start == 0 ? "linear" : "empty", own.n_rules, own.ridge, own.scale));
   out["choices"] = choices;
+  write_grids(found.grids, static_cast<std::size_t>(sample.n_classes), out);
   return out;
 }
 
@@ -174,18 +202,61 @@ void bind_rules(nb::module_& m) {
       .def_rw("prune_rows", &Tuning::prune_rows)
       .def_rw("prune_iterations", &Tuning::prune_iterations)
       .def_rw("prune_tolerance", &Tuning::prune_tolerance)
+      .def_rw("weight_per_bin", &Tuning::weight_per_bin)
+      .def_rw("min_curve_bins", &Tuning::min_curve_bins)
+      .def_rw("max_curve_bins", &Tuning::max_curve_bins)
+      .def_rw("min_map_bins", &Tuning::min_map_bins)
+      .def_rw("max_map_bins", &Tuning::max_map_bins)
+      .def_rw("grid_many_classes", &Tuning::grid_many_classes)
+      .def_rw("grid_bin_rows", &Tuning::grid_bin_rows)
+      .def_rw("grid_categories", &Tuning::grid_categories)
+      .def_rw("grid_ridge", &Tuning::grid_ridge)
+      .def_rw("grid_least", &Tuning::grid_least)
+      .def_rw("grid_step", &Tuning::grid_step)
+      .def_rw("grid_rate", &Tuning::grid_rate)
+      .def_rw("grid_fast_rate", &Tuning::grid_fast_rate)
+      .def_rw("grid_many_weight", &Tuning::grid_many_weight)
+      .def_rw("grid_few_levels", &Tuning::grid_few_levels)
+      .def_rw("grid_levels", &Tuning::grid_levels)
+      .def_rw("grid_some_weight", &Tuning::grid_some_weight)
+      .def_rw("grid_thresholds", &Tuning::grid_thresholds)
+      .def_rw("grid_map_price", &Tuning::grid_map_price)
+      .def_rw("grid_rounds", &Tuning::grid_rounds)
+      .def_rw("grid_last_rounds", &Tuning::grid_last_rounds)
+      .def_rw("grid_patience", &Tuning::grid_patience)
+      .def_rw("grid_better", &Tuning::grid_better)
+      .def_rw("grid_moving_share", &Tuning::grid_moving_share)
+      .def_rw("grid_together", &Tuning::grid_together)
+      .def_rw("grid_choice_work", &Tuning::grid_choice_work)
+      .def_rw("grid_work", &Tuning::grid_work)
+      .def_rw("grid_least_rows", &Tuning::grid_least_rows)
+      .def_rw("grid_validation_rows", &Tuning::grid_validation_rows)
+      .def_rw("grid_pair_columns", &Tuning::grid_pair_columns)
+      .def_rw("grid_scan_rows", &Tuning::grid_scan_rows)
+      .def_rw("grid_scan_work", &Tuning::grid_scan_work)
+      .def_rw("grid_scan_bins", &Tuning::grid_scan_bins)
+      .def_rw("grid_candidates", &Tuning::grid_candidates)
+      .def_rw("weight_per_map", &Tuning::weight_per_map)
+      .def_rw("grid_rank_thresholds", &Tuning::grid_rank_thresholds)
+      .def_rw("grid_rank_rows", &Tuning::grid_rank_rows)
+      .def_rw("grid_few_maps", &Tuning::grid_few_maps)
+      .def_rw("grid_slack", &Tuning::grid_slack)
+      .def_rw("grid_spare", &Tuning::grid_spare)
+      .def_rw("grid_sure", &Tuning::grid_sure)
+      .def_rw("grid_prices", &Tuning::grid_prices)
       .def_rw("pack_above", &Tuning::pack_above)
       .def_rw("share_firings", &Tuning::share_firings)
       .def_rw("share_linear", &Tuning::share_linear)
       .def_rw("share_search", &Tuning::share_search)
       .def_rw("share_scan", &Tuning::share_scan)
       .def_rw("share_refit", &Tuning::share_refit)
-      .def_rw("share_grid", &Tuning::share_grid);
+      .def_rw("share_grid", &Tuning::share_grid)
+      .def_rw("share_boost", &Tuning::share_boost);
   m.attr("TUNING") = nb::cast(&tuning(), nb::rv_policy::reference);
   nb::class_<RuleOptions>(m, "RuleOptions")
       .def("__init__", &make_options, nb::kw_only(), "max_rules"_a = 150, "max_conditions"_a = 3, "prune"_a = 0.0015,
            "min_rule_worth"_a = 0.0, "monotone"_a = std::vector<int>{}, "words"_a.none() = nb::none(),
-           "n_threads"_a = 1, "seed"_a = 0, "tuning"_a.none() = nb::none());
+           "n_threads"_a = 1, "seed"_a = 0, "max_maps"_a = 25, "tuning"_a.none() = nb::none());
   m.def("grow_rules", &grow_rules, "sample"_a, "options"_a, "report"_a.none());
   m.def("refit_rules", &refit_rules, "firing"_a, "target"_a, "weight"_a, "sign"_a, "ridge"_a, "offset"_a, "n_threads"_a,
         "is_packed"_a = false);

@@ -88,7 +88,8 @@ class InnerValidation {
     }
     std::stable_sort(tried_.begin(), tried_.end(), [](const Choice& a, const Choice& b) { return a.loss < b.loss; });
     const std::size_t best = tried_.front().start;
-    return {std::move(tried_), linear_ridge_, n_folds_ == 1 ? std::move(paths_[best]) : nullptr};
+    if (n_folds_ > 1) return {std::move(tried_), linear_ridge_};
+    return {std::move(tried_), linear_ridge_, std::move(paths_[best]), std::move(progress_[best].best_weights)};
   }
 
  private:
@@ -100,6 +101,8 @@ class InnerValidation {
     double best_loss = kNotTried;
     std::optional<std::size_t> best_ridge = {};  // of the last size; none yet
     int n_bad = 0;
+    double least_loss = kNotTried;  // where there is one fold
+    Weights best_weights = {};      // that had this loss
     bool is_done() const { return at == sizes.size(); }
     std::size_t size() const { return at == 0 ? 0 : sizes[at - 1]; }  // that was reached
     bool is_near(std::size_t ridge, std::size_t around) const {
@@ -118,7 +121,7 @@ class InnerValidation {
 
   // Grows a path to the next size, and tries the ridges on it.
   Losses grow(std::size_t p) {
-    const Progress& progress = progress_[p / n_folds_];
+    Progress& progress = progress_[p / n_folds_];
     Path& path = *paths_[p];
     path.grow_to(progress.sizes[progress.at]);
     Weights weights = path.weights();
@@ -131,6 +134,7 @@ class InnerValidation {
       for (std::size_t s = 0; s < n_scales_; ++s)
         losses[r][s] = path.validation_loss(s == 0 ? weights : scaled(weights, tuning_.scales[s]));
       const double own = *std::min_element(losses[r].begin(), losses[r].end());
+      if (n_folds_ == 1 && own < progress.least_loss) progress.least_loss = own, progress.best_weights = weights;
       if (own > tuning_.worse * best) break;
       best = std::min(best, own);
     }

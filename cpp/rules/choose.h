@@ -28,6 +28,7 @@ struct Choices {
   double linear_ridge;        // that is best for the linear rules alone
   // Of the best start, where one path was validated and not several: fitted on most rows, it has found the rules.
   std::unique_ptr<Path> path = nullptr;
+  Weights weights = {};  // of the best choice, for the first rules of that path
 };
 
 Choices choose(const Task& task, std::size_t max_rules, std::uint64_t seed);

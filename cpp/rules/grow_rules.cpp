@@ -75,6 +75,29 @@ LearnedRules learned(const Path& path, const Pruned& pruned, double ridge, int n
   return out;
 }
 
+// Curves and maps behind the rules, chosen where one path was validated: what its rules leave over is known for rows
+// that they were not fitted on.
+void add_grids(const Task& task, const Choices& choices, const RuleOptions& options, LearnedRules& out) {
+  const int n_classes = task.n_classes();
+  if (!choices.path || options.max_maps < 0 || options.words || n_classes < 2) return;
+  const Path& path = *choices.path;
+  const std::size_t n_rules = choices.weights.v.size() / task.n_channels();
+  std::vector<Rule> rules;
+  for (std::size_t k = 0; k < n_rules; ++k) rules.push_back(path.rule(k));
+  const PathRows& rows = path.rows();
+  const auto part = [&](std::size_t first, std::size_t n) {
+    const auto from = rows.row.begin() + static_cast<std::ptrdiff_t>(first);
+    return std::vector<Row>(from, from + static_cast<std::ptrdiff_t>(n));
+  };
+  const std::vector<double> weight = per_class(choices.weights.v, n_classes),
+                            prior = per_class(choices.weights.b, n_classes);
+  out.grids =
+      learn_grids(task.sample, {rules, weight, prior}, part(0, rows.n_fit), part(rows.n_fit_padded, rows.n_other),
+                  {out.rules, out.weight, out.prior},
+                  {options.max_conditions == 1 ? 0 : options.max_maps, options.monotone}, task.tuning, task.pool);
+  for (std::size_t c = 0; c < out.grids.prior.size(); ++c) out.prior[c] += out.grids.prior[c];
+}
+
 }  // namespace
 
 LearnedRules grow_rules(const Sample& sample, const RuleOptions& options, Monitor& monitor) {
@@ -106,6 +129,7 @@ LearnedRules grow_rules(const Sample& sample, const RuleOptions& options, Monito
   const Pruned pruned = prune(path.fit_rows(), path.columns(), whole, prune_options, tuning, pool);
 
   LearnedRules out = learned(path, pruned, best.ridge, sample.n_classes);
+  add_grids(task, choices, options, out);
   out.n_averaged = chosen.size();
   out.choices = std::move(choices.tried);
   return out;

@@ -1,4 +1,4 @@
-// Learning of rules, all of it: inner validation, the path on all rows, averaged weights, pruning.
+// Learning of rules, all of it: inner validation, the path on all rows, averaged weights, pruning, curves and maps.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,7 @@
 #include "core/parallel.h"
 #include "rows/sample.h"
 #include "rules/choose.h"
+#include "rules/grids.h"
 #include "rules/rule.h"
 #include "rules/tuning.h"
 
@@ -22,6 +23,7 @@ struct RuleOptions {
   std::optional<std::vector<Condition>> words = {};  // that conditions are; none: ramps and sets of categories
   int n_threads = 1;
   std::uint64_t seed = 0;
+  int max_maps = 25;  // 0: curves alone; -1: neither curves nor maps
   Tuning tuning = {};
 };
 
@@ -34,6 +36,7 @@ struct LearnedRules {
   std::size_t n_grown = 0;      // rules before pruning
   std::size_t n_averaged = 0;   // choices whose weights were averaged
   double divergence = 0;        // from the answers before pruning
+  LearnedGrids grids;           // curves and maps, whose constant is in the prior already
 };
 
 LearnedRules grow_rules(const Sample& sample, const RuleOptions& options, Monitor& monitor);

@@ -36,6 +36,7 @@ class Path {
   std::size_t size() const { return rules_.size(); }
   const Rule& rule(std::size_t k) const { return rules_[k].rule; }
   const Weights& weights() const { return weights_; }
+  const PathRows& rows() const { return rows_; }
 
   // A refit of all weights on all rows to fit, and what it needs.
   Refit refit() const { return {fit_rows(), columns(), task_.pool, task_.tuning}; }

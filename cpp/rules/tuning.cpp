@@ -33,6 +33,14 @@ void check(const Tuning& t) {
           "There must be a positive ridge, and the first scale must be 1.");
   require(t.smoothing > 0 && t.newton_smoothing > 0 && t.intercept_ridge > 0 && t.least_spread > 0,
           "Smoothings, the ridge of the intercept and the least spread must be positive.");
+  require(t.min_curve_bins >= 2 && t.min_curve_bins <= t.max_curve_bins && t.max_curve_bins <= 30'000 &&
+              t.min_map_bins >= 2 && t.min_map_bins <= t.max_map_bins && t.max_map_bins <= 100 &&
+              t.grid_categories <= 200 && t.weight_per_bin > 0 && t.weight_per_map > 0 && t.grid_many_classes > 0 &&
+              t.grid_scan_bins >= 2 && t.grid_scan_bins <= 100,
+          "Curves must have 2 to 30,000 bins and maps 2 to 100 on an axis, the fewest no more than the most.");
+  require(t.grid_ridge > 0 && t.grid_rate > 0 && t.grid_fast_rate > 0 && t.grid_together > 0 && t.grid_bin_rows > 0 &&
+              t.grid_least_rows > 0 && t.grid_levels > 0 && t.grid_few_levels > 0 && t.grid_scan_rows > 0,
+          "Rates, rows and levels of curves and maps must be positive.");
 }
 
 }  // namespace ferl::rules

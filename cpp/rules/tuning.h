@@ -203,6 +203,65 @@ struct Tuning {
   // Tolerance of these refits. Round number.
   double prune_tolerance = 3e-5;
 
+  // --- Curves and maps behind the rules. "Prototype": as in its description, where it was measured.
+  // Weight of the rows that pays for a bin of a curve; the square root as many for an axis of a map. Prototype.
+  double weight_per_bin = 40;
+  // The least and the most bins of a curve. Prototype.
+  std::size_t min_curve_bins = 16, max_curve_bins = 512;
+  // The least and the most bins of an axis of a map. Prototype. At most 100: bins of maps are bytes.
+  std::size_t min_map_bins = 4, max_map_bins = 40;
+  // More classes than this pay for bins like fewer rows, or tables of hundreds of classes would not fit. Round number.
+  double grid_many_classes = 32;
+  // Rows whose values the bins come from: shares of 1 / 512 are known from as many. Round number.
+  std::size_t grid_bin_rows = 100'000;
+  // Columns of more categories take no part: rules and evidence by category have them. Round number.
+  std::size_t grid_categories = 64;
+  // Added to the curvature of a level, and the least that it must have. Prototype.
+  double grid_ridge = 1, grid_least = 3;
+  // The largest Newton step of a level on either side. Prototype.
+  double grid_step = 4;
+  // The part of a Newton step that is taken; with many rows a larger one. Prototype.
+  double grid_rate = 0.1, grid_fast_rate = 0.2, grid_many_weight = 40'000;
+  // Levels of a curve's step; with few rows fewer. Prototype.
+  std::size_t grid_few_levels = 3, grid_levels = 5;
+  double grid_some_weight = 5000;
+  // What a step must gain, for a map so many times as much. Halved each time: it replaces tuning by the number of rows.
+  // Prototype.
+  std::vector<double> grid_thresholds = {32, 16, 8, 4, 2, 1, 0.5, 0.25};
+  double grid_map_price = 2;
+  // Rounds with a threshold, and with the last one. Prototype.
+  std::size_t grid_rounds = 60, grid_last_rounds = 360;
+  // Rounds without a better validation loss before boosting ends, and by how much it must be better. Prototype.
+  std::size_t grid_patience = 15;
+  double grid_better = 1e-6;
+  // The threshold falls when no more of the terms than this share move. Prototype.
+  double grid_moving_share = 0.05;
+  // Terms that take a step together, shared by threads. Round number: their rates add up to less than one step.
+  std::size_t grid_together = 4;
+  // Rows x channels of the choice and of the last boosting: beyond, the first ones. Round numbers.
+  std::size_t grid_choice_work = 100'000, grid_work = 4'000'000;
+  // But never fewer rows than this. Round number.
+  std::size_t grid_least_rows = 20'000;
+  // The most rows that validate. Prototype.
+  std::size_t grid_validation_rows = 20'000;
+  // Columns whose pairs are scanned: the number of pairs is quadratic. Round number.
+  std::size_t grid_pair_columns = 48;
+  // Rows, rows x channels and bins of an axis in the scan of pairs. Prototype; work: round number.
+  std::size_t grid_scan_rows = 60'000, grid_scan_work = 200'000, grid_scan_bins = 12;
+  // Pairs that are boosted for a while, at most one for so much weight. Prototype.
+  std::size_t grid_candidates = 100;
+  double weight_per_map = 100;
+  // Thresholds and rows of that while, before those worth most are taken. Round numbers.
+  std::size_t grid_rank_thresholds = 4, grid_rank_rows = 30'000;
+  // So few maps are not halved any more. Prototype.
+  std::size_t grid_few_maps = 3;
+  // What fewer maps and fewer steps may cost: a part of a standard error, or of what was gained. Prototype.
+  double grid_slack = 0.3, grid_spare = 0.02;
+  // Standard errors that curves and maps must gain, or there are none. Prototype.
+  double grid_sure = 0.5;
+  // Prices of a line, in nats, at which merging is tried. Prototype.
+  std::vector<double> grid_prices = {0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10};
+
   // --- Time and memory alone: no answer depends on these.
   // Rows whose firings are packed; on 30,000 and 60,000 it takes 2 to 10 % longer.
   std::size_t pack_above = 65'536;
@@ -218,6 +277,8 @@ struct Tuning {
   std::size_t share_refit = 500'000;
   // Rows x columns from which knots are found by several threads. Round number.
   std::size_t share_grid = 20'000;
+  // Rows x terms x channels from which a step of boosting is shared. Round number.
+  std::size_t share_boost = 20'000;
 };
 
 // Refuses numbers that learning cannot work with; std::invalid_argument.

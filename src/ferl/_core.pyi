@@ -218,6 +218,7 @@ class RuleOptions:
         words: tuple[Ints, Floats] | None = None,  # columns and trapezoids of the words that conditions are
         n_threads: int = 1,
         seed: int = 0,
+        max_maps: int = 25,
         tuning: Tuning | None = None,
     ) -> None: ...
 

@@ -61,6 +61,7 @@ def _options(settings: RuleSettings, ground: Ground) -> _core.RuleOptions:
     return _core.RuleOptions(
         max_rules=int(min(settings.max_rules, UNBOUNDED)),
         max_conditions=int(settings.max_conditions),
+        max_maps=-1 if settings.max_maps is None else int(min(settings.max_maps, UNBOUNDED)),
         prune=float(settings.prune),
         min_rule_worth=float(settings.min_rule_worth),
         monotone=[] if ground.constraint is None else ground.constraint.tolist(),
@@ -72,7 +73,7 @@ def _options(settings: RuleSettings, ground: Ground) -> _core.RuleOptions:
 
 def curves_of(grown: dict[str, Any], ground: Ground) -> CurvesAndMaps | None:
     """The curves and maps that the core has learned, with the weight of the sampled rows in each cell."""
-    column = grown.get("grid_column", ())
+    column = grown["grid_column"]
     if not len(column):
         return None
     starts = grown["grid_cut_start"].astype(np.int32), grown["grid_cell_start"].astype(np.int32)

@@ -1,0 +1,359 @@
+#include "rules/grid_boost.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+
+#include "core/exponential.h"
+
+namespace ferl::rules {
+
+namespace {
+
+using Pair = double __attribute__((vector_size(16)));
+using FloatPair = float __attribute__((vector_size(8)));
+
+constexpr std::size_t kRowBlock = 4096;     // rows that one task moves
+constexpr std::size_t kFloatRows = 16'384;  // that are summed in single precision
+constexpr std::size_t kFewCells = 256;      // so few are summed in several copies: no row waits for the one before
+constexpr std::size_t kCopies = 4;
+constexpr float kLeastChance = 1e-7f;  // of two classes: the other one can still be reached
+
+// Calls body with a function from a row to its cell.
+template <class Body>
+auto with_cells(const GridRows& rows, const GridTerm& term, const Body& body) {
+  if (!term.is_map) {
+    const std::uint16_t* bin = rows.bin[term.first].data();
+    return body([bin](std::size_t i) { return static_cast<std::size_t>(bin[i]); });
+  }
+  const std::uint8_t *a = rows.map_bin[term.first].data(), *b = rows.map_bin[term.second].data();
+  const auto n = static_cast<std::uint32_t>(term.n_second);
+  return body([a, b, n](std::size_t i) { return static_cast<std::size_t>(a[i] * n + b[i]); });
+}
+
+// Two classes: residual and curvature of each row are at hand.
+template <class CellOf>
+GridSums sum_pairs(const CellOf& cell_of, std::size_t n, std::size_t n_cells, const float* residual) {
+  const std::size_t n_copies = n_cells <= kFewCells ? kCopies : 1;
+  std::vector<Pair> sums(n_copies * n_cells, Pair{0, 0});
+  const auto add = [&](std::size_t i, Pair* to) {
+    FloatPair own;
+    std::memcpy(&own, residual + 2 * i, sizeof own);
+    to[cell_of(i)] += __builtin_convertvector(own, Pair);
+  };
+  std::size_t i = 0;
+  if (n_copies == kCopies)
+    for (; i + kCopies <= n; i += kCopies)
+      for (std::size_t k = 0; k < kCopies; ++k) add(i + k, sums.data() + k * n_cells);
+  for (; i < n; ++i) add(i, sums.data());
+  GridSums out{std::vector<double>(n_cells), std::vector<double>(n_cells)};
+  for (std::size_t cell = 0; cell < n_cells; ++cell) {
+    Pair sum = sums[cell];
+    for (std::size_t k = 1; k < n_copies; ++k) sum += sums[k * n_cells + cell];
+    out.g[cell] = sum[0], out.h[cell] = sum[1];
+  }
+  return out;
+}
+
+template <class CellOf>
+GridSums sum_classes(const CellOf& cell_of, const GridRows& rows, std::size_t n_cells) {
+  const std::size_t e = rows.n_channels;
+  GridSums out{std::vector<double>(n_cells * e, 0.0), std::vector<double>(n_cells * e, 0.0)};
+  std::vector<float> sums(2 * n_cells * e);
+  for (std::size_t from = 0; from < rows.n; from += kFloatRows) {
+    std::fill(sums.begin(), sums.end(), 0.0f);
+    for (std::size_t i = from; i < std::min(rows.n, from + kFloatRows); ++i) {
+      float* g = sums.data() + cell_of(i) * 2 * e;
+      float* h = g + e;
+      const float* p = rows.p.data() + i * e;
+      const float w = rows.weight[i];
+      for (std::size_t c = 0; c < e; ++c) {
+        const float own = w * p[c];
+        g[c] -= own;
+        h[c] += own * (1.0f - p[c]);
+      }
+      g[rows.label[i]] += w;
+    }
+    for (std::size_t cell = 0; cell < n_cells; ++cell)
+      for (std::size_t c = 0; c < e; ++c) {
+        out.g[cell * e + c] += sums[cell * 2 * e + c];
+        out.h[cell * e + c] += sums[(cell * 2 + 1) * e + c];
+      }
+  }
+  return out;
+}
+
+void residuals_of(const GridRows& rows, std::size_t from, std::size_t to, float* residual) {
+  for (std::size_t i = from; i < to; ++i) {
+    const float p = rows.p[i], w = rows.weight[i];
+    residual[2 * i] = w * (static_cast<float>(rows.label[i]) - p);
+    residual[2 * i + 1] = w * p * (1.0f - p);
+  }
+}
+
+// exp(step) of a term: probabilities are multiplied by it, and no row needs an exponential of its own.
+struct Factor {
+  const GridTerm* term;
+  std::vector<float> value;  // [cell][channel]
+};
+
+// The product of the factors of rows from .. to - 1 into out[row][channel].
+void multiply(const GridRows& rows, const std::vector<Factor>& factors, std::size_t from, std::size_t to, float* out) {
+  const std::size_t e = rows.n_channels;
+  std::fill_n(out, (to - from) * e, 1.0f);
+  for (const Factor& own : factors)
+    with_cells(rows, *own.term, [&](const auto& cell_of) {
+      const float* value = own.value.data();
+      if (e == 1)
+        for (std::size_t i = from; i < to; ++i) out[i - from] *= value[cell_of(i)];
+      else
+        for (std::size_t i = from; i < to; ++i) {
+          const float* of_cell = value + cell_of(i) * e;
+          for (std::size_t c = 0; c < e; ++c) out[(i - from) * e + c] *= of_cell[c];
+        }
+    });
+}
+
+void move_rows(GridRows& rows, const float* factor, std::size_t from, std::size_t to) {
+  const std::size_t e = rows.n_channels;
+  if (e == 1) {
+    for (std::size_t i = from; i < to; ++i) {
+      const float p = rows.p[i], moved = p * factor[i - from];
+      rows.p[i] = std::min(std::max(moved / (1.0f - p + moved), kLeastChance), 1.0f - kLeastChance);
+    }
+    return;
+  }
+  for (std::size_t i = from; i < to; ++i) {
+    float *p = rows.p.data() + i * e, sum = 0;
+    for (std::size_t c = 0; c < e; ++c) p[c] *= factor[(i - from) * e + c];
+    for (std::size_t c = 0; c < e; ++c) sum += p[c];
+    const float unit = 1.0f / sum;
+    for (std::size_t c = 0; c < e; ++c) p[c] *= unit;
+  }
+}
+
+void move_blocks(GridRows& rows, const std::vector<Factor>& factors, std::size_t block, float* residual) {
+  const std::size_t from = block * kRowBlock, to = std::min(rows.n, from + kRowBlock);
+  std::vector<float> factor((to - from) * rows.n_channels);
+  multiply(rows, factors, from, to, factor.data());
+  move_rows(rows, factor.data(), from, to);
+  if (residual) residuals_of(rows, from, to, residual);
+}
+
+std::size_t n_blocks(const GridRows& rows) { return (rows.n + kRowBlock - 1) / kRowBlock; }
+
+double mean_loss(const GridRows& rows, double most) {
+  double sum = 0, weight = 0;
+  for (std::size_t i = 0; i < rows.n; ++i) {
+    sum += rows.weight[i] * std::min(-short_logarithm(std::max(rows.own_chance(i), 1e-300)), most);
+    weight += rows.weight[i];
+  }
+  return sum / weight;
+}
+
+}  // namespace
+
+GridTerm curve_of(const std::vector<BinnedColumn>& columns, std::size_t column, int sign) {
+  const Bins& bins = columns[column].bins;
+  return {column, column, false, bins.is_categorical, sign, bins.n_bins, 1};
+}
+
+GridTerm map_of(const std::vector<BinnedColumn>& columns, std::size_t first, std::size_t second) {
+  return {first, second, true, false, 0, columns[first].bins.n_map_bins, columns[second].bins.n_map_bins};
+}
+
+GridRows grid_rows(const Sample& sample, const std::vector<BinnedColumn>& columns, const std::vector<Row>& rows,
+                   std::vector<float> p, ThreadPool& pool) {
+  GridRows out;
+  out.n = rows.size(), out.n_channels = n_channels(sample.n_classes);
+  out.p = std::move(p);
+  for (const Row i : rows) {
+    out.weight.push_back(static_cast<float>(sample.weight[i]));
+    out.label.push_back(sample.y[i]);
+  }
+  out.bin.resize(columns.size()), out.map_bin.resize(columns.size());
+  pool.run(columns.size(), rows.size() > kRowBlock, [&](std::size_t j) {
+    for (const Row i : rows) out.bin[j].push_back(columns[j].bin[i]), out.map_bin[j].push_back(columns[j].map_bin[i]);
+  });
+  return out;
+}
+
+GridSums sum_cells(const GridRows& rows, const GridTerm& term) {
+  std::vector<float> residual(rows.n_channels == 1 ? 2 * rows.n : 0);
+  if (rows.n_channels == 1) residuals_of(rows, 0, rows.n, residual.data());
+  return with_cells(rows, term, [&](const auto& cell_of) {
+    return rows.n_channels == 1 ? sum_pairs(cell_of, rows.n, term.n_cells(), residual.data())
+                                : sum_classes(cell_of, rows, term.n_cells());
+  });
+}
+
+void apply(GridRows& rows, const std::vector<GridTerm>& terms, const std::vector<GridTable>& tables, ThreadPool& pool) {
+  const std::size_t e = rows.n_channels;
+  pool.run(n_blocks(rows), rows.n > kRowBlock, [&](std::size_t block) {
+    const std::size_t from = block * kRowBlock, to = std::min(rows.n, from + kRowBlock);
+    std::vector<double> score((to - from) * e, 0.0);
+    for (std::size_t t = 0; t < terms.size(); ++t)
+      with_cells(rows, terms[t], [&](const auto& cell_of) {
+        for (std::size_t i = from; i < to; ++i)
+          for (std::size_t c = 0; c < e; ++c) score[(i - from) * e + c] += tables[t][cell_of(i) * e + c];
+      });
+    std::vector<float> factor(score.size());
+    for (std::size_t k = 0; k < score.size(); ++k)
+      factor[k] = static_cast<float>(exponential(std::clamp(score[k], -60.0, 60.0)));
+    move_rows(rows, factor.data(), from, to);
+  });
+}
+
+std::vector<double> row_losses(const GridRows& rows, double most) {
+  std::vector<double> out(rows.n);
+  for (std::size_t i = 0; i < rows.n; ++i)
+    out[i] = std::min(-short_logarithm(std::max(rows.own_chance(i), 1e-300)), most);
+  return out;
+}
+
+BoostOptions boost_options(double weight, const Tuning& tuning) {
+  return {weight < tuning.grid_many_weight ? tuning.grid_rate : tuning.grid_fast_rate,
+          weight < tuning.grid_some_weight ? tuning.grid_few_levels : tuning.grid_levels};
+}
+
+// What until_best() keeps of the rows that validate.
+struct GridBoost::Validation {
+  GridRows& rows;
+  double best;
+  Reached at = {};
+  std::vector<GridTable> tables;
+  std::size_t since = 0;  // rounds without an improvement
+};
+
+GridBoost::GridBoost(std::vector<GridTerm> terms, std::vector<GridTable> tables, GridRows& rows, BoostOptions options,
+                     const Tuning& tuning, ThreadPool& pool)
+    : terms_(std::move(terms)), tables_(std::move(tables)), rows_(rows), options_(options), tuning_(tuning),
+      pool_(pool) {
+  for (std::size_t t = tables_.size(); t < terms_.size(); ++t)
+    tables_.emplace_back(terms_[t].n_cells() * rows.n_channels, 0.0);
+  set_residuals();
+}
+
+void GridBoost::set_residuals() {
+  if (rows_.n_channels > 1) return;
+  residual_.resize(2 * rows_.n);
+  residuals_of(rows_, 0, rows_.n, residual_.data());
+}
+
+Reached GridBoost::until_best(GridRows& other) {
+  Validation validation{other, mean_loss(other, tuning_.most_loss), {}, tables_};
+  run({}, &validation);
+  tables_ = std::move(validation.tables);
+  return validation.at;
+}
+
+void GridBoost::up_to(Reached end) { run(end, nullptr); }
+
+void GridBoost::run(std::optional<Reached> end, Validation* validation) {
+  const std::size_t n_thresholds = std::min(options_.n_thresholds, tuning_.grid_thresholds.size());
+  const double unit = std::sqrt(std::max(1.0, static_cast<double>(rows_.n_channels) - 1));
+  for (std::size_t at = 0; at < n_thresholds && (!end || at <= end->level); ++at) {
+    rest_.assign(terms_.size(), 0), wait_.assign(terms_.size(), 1), has_moved_.assign(terms_.size(), 0);
+    const bool is_last = at + 1 == tuning_.grid_thresholds.size();
+    const std::size_t most = end && at == end->level ? end->round
+                             : is_last               ? tuning_.grid_last_rounds
+                                                     : tuning_.grid_rounds;
+    for (std::size_t r = 0; r < most; ++r) {
+      const std::size_t n_moved =
+          round(r, tuning_.grid_thresholds[at] * unit, validation ? &validation->rows : nullptr);
+      if (validation) {
+        const double loss = mean_loss(validation->rows, tuning_.most_loss);
+        ++validation->since;
+        if (loss < validation->best - tuning_.grid_better) {
+          validation->best = loss, validation->at = {at, r + 1}, validation->tables = tables_;
+          validation->since = 0;
+        }
+        if (validation->since >= tuning_.grid_patience) return;
+      }
+      if (static_cast<double>(n_moved) <= tuning_.grid_moving_share * static_cast<double>(terms_.size())) break;
+    }
+  }
+}
+
+// All terms that are not at rest, some at a time; returns how many moved.
+std::size_t GridBoost::round(std::size_t number, double threshold, GridRows* other) {
+  std::vector<std::size_t> active;
+  for (std::size_t t = 0; t < terms_.size(); ++t)
+    if (rest_[t] <= number) active.push_back(t);
+  std::size_t n_moved = 0;
+  for (std::size_t from = 0; from < active.size(); from += tuning_.grid_together)
+    n_moved += step(active.data() + from, std::min(tuning_.grid_together, active.size() - from), threshold, other);
+  for (const std::size_t t : active) {
+    if (!has_moved_[t]) rest_[t] = number + 1 + wait_[t];
+    wait_[t] = has_moved_[t] ? 1 : 2 * wait_[t];  // the longer, the more often it did not move
+  }
+  return n_moved;
+}
+
+// A step of some terms at once.
+std::size_t GridBoost::step(const std::size_t* first, std::size_t n, double threshold, GridRows* other) {
+  std::vector<std::vector<double>> steps(n);
+  const bool is_worth = rows_.n * n * rows_.n_channels > tuning_.share_boost;
+  pool_.run(n, is_worth, [&](std::size_t k) { has_moved_[first[k]] = find_step(first[k], threshold, steps[k]); });
+  std::vector<Factor> factors;
+  for (std::size_t k = 0; k < n; ++k) {
+    const std::size_t t = first[k];
+    if (!has_moved_[t]) continue;
+    Factor own{&terms_[t], std::vector<float>(steps[k].size())};
+    for (std::size_t i = 0; i < steps[k].size(); ++i) {
+      tables_[t][i] += steps[k][i];
+      // Neighbouring cells mostly have the same step.
+      own.value[i] = i >= rows_.n_channels && steps[k][i] == steps[k][i - rows_.n_channels]
+                         ? own.value[i - rows_.n_channels]
+                         : static_cast<float>(exponential(steps[k][i]));
+    }
+    factors.push_back(std::move(own));
+  }
+  if (factors.empty()) return 0;
+  const std::size_t n_own = n_blocks(rows_), n_other = other ? n_blocks(*other) : 0;
+  pool_.run(n_own + n_other, is_worth, [&](std::size_t block) {
+    if (block < n_own)
+      move_blocks(rows_, factors, block, rows_.n_channels == 1 ? residual_.data() : nullptr);
+    else
+      move_blocks(*other, factors, block - n_own, nullptr);
+  });
+  return factors.size();
+}
+
+std::vector<double> GridBoost::map_gains() const {
+  std::vector<double> out(terms_.size());
+  pool_.run(terms_.size(), true, [&](std::size_t t) {
+    std::vector<double> step;
+    out[t] = map_step(sums_of(terms_[t]), terms_[t].n_first, terms_[t].n_second, step_options(kNoLimit), step);
+  });
+  return out;
+}
+
+StepOptions GridBoost::step_options(double threshold) const {
+  return {rows_.n_channels,   threshold,         options_.rate,    tuning_.grid_ridge,
+          tuning_.grid_least, tuning_.grid_step, options_.n_levels};
+}
+
+GridSums GridBoost::sums_of(const GridTerm& term) const {
+  return with_cells(rows_, term, [&](const auto& cell_of) {
+    return rows_.n_channels == 1 ? sum_pairs(cell_of, rows_.n, term.n_cells(), residual_.data())
+                                 : sum_classes(cell_of, rows_, term.n_cells());
+  });
+}
+
+bool GridBoost::find_step(std::size_t t, double threshold, std::vector<double>& step) const {
+  const GridTerm& term = terms_[t];
+  const GridSums sums = sums_of(term);
+  StepOptions options = step_options(threshold);
+  if (term.is_map) {
+    options.threshold *= tuning_.grid_map_price;
+    return map_step(sums, term.n_first, term.n_second, options, step) >= options.threshold &&
+           std::any_of(step.begin(), step.end(), [](double own) { return own != 0; });
+  }
+  if (!term.is_categorical) return curve_step(sums, term.n_first, term.sign, options, step);
+  options.threshold *= std::sqrt(std::max(1.0, static_cast<double>(term.n_first) - 3));  // levels but one
+  return category_step(sums, term.n_first, options, step);
+}
+
+}  // namespace ferl::rules

@@ -1,0 +1,27 @@
+// Curves and maps of fewer steps, and maps that show what the two curves do not.
+#pragma once
+
+#include <vector>
+
+#include "rules/grid_boost.h"
+
+namespace ferl::rules {
+
+// What a map is worth beyond two curves of its columns, in nats over all rows: half the curvature times the squares.
+double worth_beyond_curves(const GridTable& table, const std::vector<double>& h, const GridTerm& term,
+                           std::size_t n_channels);
+
+// Neighbouring bins become one, those that lose least first, as long as a line that goes costs less than `price`, in
+// nats. Missing values and the categories of a curve keep their own.
+GridTable merged(const GridTable& table, const std::vector<double>& h, const GridTerm& term, std::size_t n_channels,
+                 double price);
+
+// Moves the weighted mean of each line of a map out of it, until none is left: [bin of an axis][channel] of what was
+// moved, for both axes. Lines without weight stay as they are. weight: [cell].
+struct MainEffects {
+  std::vector<double> first, second;
+};
+MainEffects purify(GridTable& table, const std::vector<double>& weight, std::size_t n_first, std::size_t n_second,
+                   std::size_t n_channels);
+
+}  // namespace ferl::rules

@@ -1,0 +1,41 @@
+// One step of a curve or of a map: few levels, from the sums of residuals and curvature in its bins. All classes share
+// where the levels begin and end.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+namespace ferl::rules {
+
+// Of the bins of a curve or the cells of a map, [bin][channel].
+struct GridSums {
+  std::vector<double> g, h;
+};
+
+struct StepOptions {
+  std::size_t n_channels = 1;
+  double threshold = 0;  // the least gain; nothing moves below it
+  double rate = 0.1;     // the part of a Newton step that is taken
+  double ridge = 1;      // added to the curvature of a level
+  double least = 3;      // curvature of all channels that a level must have
+  double most = 4;       // the largest Newton step on either side
+  std::size_t n_levels = 5;
+};
+
+// Cuts one after the other, each where it gains most. sign: which way levels may go from bin to bin, but for bin 0,
+// which holds missing values; 0: any. Adds the step to nothing: `step` is overwritten. False: no cut gains enough.
+bool curve_step(const GridSums& sums, std::size_t n_bins, int sign, const StepOptions& options,
+                std::vector<double>& step);
+
+// Each category has a level of its own.
+bool category_step(const GridSums& sums, std::size_t n_bins, const StepOptions& options, std::vector<double>& step);
+
+// What a level for each bin gains over one for all.
+double spread_gain(const GridSums& sums, const StepOptions& options);
+
+// Four levels: one cut along an axis, and on either side of it one along the other; finds what neither axis shows alone.
+// Returns the gain; the step is zero where that is below the threshold.
+double map_step(const GridSums& sums, std::size_t n_first, std::size_t n_second, const StepOptions& options,
+                std::vector<double>& step);
+
+}  // namespace ferl::rules

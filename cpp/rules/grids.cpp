@@ -1,0 +1,559 @@
+#include "rules/grids.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "core/exponential.h"
+#include "rules/grid_boost.h"
+#include "rules/grid_merge.h"
+
+namespace ferl::rules {
+
+namespace {
+
+using Pairs = std::vector<std::pair<std::size_t, std::size_t>>;  // of binned columns
+
+// What rules predict, as GridRows has it.
+std::vector<float> chances(const Sample& sample, const WeightedRules& own, const std::vector<Row>& rows,
+                           ThreadPool& pool) {
+  constexpr std::size_t kRows = 2048;
+  const auto n_classes = static_cast<std::size_t>(sample.n_classes);
+  const std::size_t e = n_channels(sample.n_classes);
+  const auto channel = [&](const double* weight, std::size_t c) { return e == 1 ? weight[1] - weight[0] : weight[c]; };
+  std::vector<float> out(rows.size() * e);
+  pool.run((rows.size() + kRows - 1) / kRows, true, [&](std::size_t block) {
+    const std::size_t from = block * kRows, to = std::min(rows.size(), from + kRows), n = to - from;
+    const std::vector<Row> some(rows.begin() + static_cast<std::ptrdiff_t>(from),
+                                rows.begin() + static_cast<std::ptrdiff_t>(to));
+    std::vector<double> score(n * e);
+    for (std::size_t k = 0; k < n * e; ++k) score[k] = channel(own.prior.data(), k % e);
+    std::vector<float> firing(n);
+    for (std::size_t r = 0; r < own.rules.size(); ++r) {
+      std::fill(firing.begin(), firing.end(), 1.0f);
+      for (const Condition& condition : own.rules[r]) multiply_membership(sample, condition, some, firing.data());
+      for (std::size_t c = 0; c < e; ++c) {
+        const double weight = channel(own.weight.data() + r * n_classes, c);
+        for (std::size_t i = 0; i < n; ++i) score[i * e + c] += weight * static_cast<double>(firing[i]);
+      }
+    }
+    for (std::size_t i = 0; i < n; ++i) {
+      double *s = score.data() + i * e, sum = e == 1 ? 1.0 : 0.0;
+      const double most = e == 1 ? 0.0 : *std::max_element(s, s + e);
+      for (std::size_t c = 0; c < e; ++c) sum += s[c] = exponential(s[c] - most);
+      for (std::size_t c = 0; c < e; ++c) out[(from + i) * e + c] = static_cast<float>(s[c] / sum);
+    }
+  });
+  return out;
+}
+
+// Weighted mean of differences, and its standard error.
+struct Difference {
+  double mean, error;
+};
+
+Difference difference(const std::vector<double>& a, const std::vector<double>& b, const std::vector<float>& weight) {
+  double all = 0, mean = 0, squares = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) all += weight[i], mean += weight[i] * (a[i] - b[i]);
+  mean /= all;
+  for (std::size_t i = 0; i < a.size(); ++i) squares += weight[i] * (a[i] - b[i] - mean) * (a[i] - b[i] - mean);
+  return {mean, std::sqrt(squares / all / all) + 1e-12};
+}
+
+// What a column is worth to rules, in nats: those that use it, by the squares of their weights.
+std::vector<double> worth_in_rules(const Sample& sample, const WeightedRules& own) {
+  std::vector<double> out(sample.n_columns, 0.0);
+  const double all = std::accumulate(sample.weight.begin(), sample.weight.end(), 0.0);
+  for (std::size_t r = 0; r < own.rules.size(); ++r) {
+    double share = 1, squares = 0;
+    for (const Condition& condition : own.rules[r]) share *= condition.share;
+    for (int c = 0; c < sample.n_classes; ++c) {
+      const double weight = own.weight[r * static_cast<std::size_t>(sample.n_classes) + static_cast<std::size_t>(c)];
+      squares += weight * weight;
+    }
+    for (const Condition& condition : own.rules[r])
+      out[static_cast<std::size_t>(condition.column)] += all / 8 * squares * share * (1 - share);
+  }
+  return out;
+}
+
+std::vector<std::size_t> best_of(const std::vector<double>& worth, std::size_t n_most) {
+  std::vector<std::size_t> order(worth.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return worth[a] > worth[b]; });
+  order.resize(std::min(order.size(), n_most));
+  std::sort(order.begin(), order.end());
+  return order;
+}
+
+GridRows first_rows(const GridRows& rows, std::size_t n) {
+  GridRows out;
+  out.n = std::min(n, rows.n), out.n_channels = rows.n_channels;
+  const auto first = [&](const auto& values, std::size_t each) {
+    return std::decay_t<decltype(values)>(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(out.n * each));
+  };
+  out.weight = first(rows.weight, 1), out.label = first(rows.label, 1), out.p = first(rows.p, rows.n_channels);
+  for (const auto& own : rows.bin) out.bin.push_back(first(own, 1));
+  for (const auto& own : rows.map_bin) out.map_bin.push_back(first(own, 1));
+  return out;
+}
+
+double total_weight(const GridRows& rows) { return std::accumulate(rows.weight.begin(), rows.weight.end(), 0.0); }
+
+// What validation has chosen.
+struct Plan {
+  bool is_used = false;
+  Pairs pairs = {};
+  Reached curves = {}, maps = {};
+  double price = 0;  // of merging
+};
+
+std::vector<GridTerm> with_maps(std::vector<GridTerm> terms, const std::vector<BinnedColumn>& columns,
+                                const Pairs& pairs) {
+  for (const auto& [a, b] : pairs) terms.push_back(map_of(columns, a, b));
+  return terms;
+}
+
+// Chooses on rows to fit and others, which validate: curves or not, which maps, how many rounds, how coarse.
+class GridChoice {
+ public:
+  GridChoice(const std::vector<BinnedColumn>& columns, const std::vector<GridTerm>& curves, GridRows fit,
+             GridRows other, std::vector<double> used, const GridOptions& options, const Tuning& tuning,
+             ThreadPool& pool)
+      : columns_(columns), curves_(curves), fit_(std::move(fit)), other_(std::move(other)), used_(std::move(used)),
+        options_(options), tuning_(tuning), pool_(pool), boost_(boost_options(total_weight(fit_), tuning)),
+        first_p_(fit_.p), first_q_(other_.p) {}
+
+  Plan run() {
+    try_rules();
+    try_curves();
+    for (Pairs pairs = candidates(); !pairs.empty();) pairs = try_maps(pairs);
+    Tried found = simplest();
+    if (found.tables.empty()) return {};
+    Plan plan{true, found.pairs, found.curves, found.maps, 0};
+    plan.price = try_merging(found);
+    return plan;
+  }
+
+  const std::vector<std::pair<std::string, double>>& log() const { return log_; }
+
+ private:
+  struct Tried {
+    std::vector<double> losses;  // of the rows that validate
+    double mean;
+    Pairs pairs;
+    Reached curves, maps;
+    std::vector<GridTable> tables;  // none: rules alone
+  };
+
+  void note(const std::string& name, Tried tried) {
+    log_.emplace_back(name, tried.mean);
+    tried_.push_back(std::move(tried));
+  }
+
+  double mean_of(const std::vector<double>& losses) const {
+    double sum = 0, all = 0;
+    for (std::size_t i = 0; i < losses.size(); ++i) sum += other_.weight[i] * losses[i], all += other_.weight[i];
+    return sum / all;
+  }
+
+  const Tried& best() const {
+    return *std::min_element(tried_.begin(), tried_.end(),
+                             [](const Tried& a, const Tried& b) { return a.mean < b.mean; });
+  }
+
+  // What simplicity may cost: a part of a standard error, or of what was gained over the stage before.
+  double room(const std::vector<double>& losses, const Tried& best, double before) const {
+    return std::max(tuning_.grid_slack * difference(losses, best.losses, other_.weight).error,
+                    tuning_.grid_spare * (before - best.mean));
+  }
+
+  void try_rules() {
+    std::vector<double> losses = row_losses(other_, tuning_.most_loss);
+    const double mean = mean_of(losses);
+    note("rules", {std::move(losses), mean, {}, {}, {}, {}});
+  }
+
+  void try_curves() {
+    GridBoost boost(curves_, {}, fit_, boost_, tuning_, pool_);
+    const Reached end = boost.until_best(other_);
+    restore(curves_, boost.tables());
+    std::vector<double> losses = row_losses(other_, tuning_.most_loss);
+    const double mean = mean_of(losses);
+    note("curves", {std::move(losses), mean, {}, end, {}, boost.tables()});
+    curves_p_ = fit_.p, curves_q_ = other_.p;
+  }
+
+  // The probabilities of the rules, changed by these terms.
+  void restore(const std::vector<GridTerm>& terms, const std::vector<GridTable>& tables) {
+    fit_.p = first_p_, other_.p = first_q_;
+    apply(fit_, terms, tables, pool_);
+    apply(other_, terms, tables, pool_);
+  }
+
+  // The pairs that gain most; where they are more than maps may be, those that are worth most after a few rounds.
+  Pairs candidates() {
+    const auto most = static_cast<std::size_t>(std::max(options_.max_maps, 0));
+    const auto paid = static_cast<std::size_t>(total_weight(fit_) / tuning_.weight_per_map);
+    const Pairs found = scan(std::min(most == 0 ? 0 : tuning_.grid_candidates, paid));
+    if (found.size() <= most) return found;
+    GridRows some = first_rows(fit_, tuning_.grid_rank_rows);
+    BoostOptions options = boost_;
+    options.n_thresholds = tuning_.grid_rank_thresholds;
+    GridBoost boost(with_maps(curves_, columns_, found), {}, some, options, tuning_, pool_);
+    boost.up_to({tuning_.grid_thresholds.size(), 0});
+    return ranked(found, boost, some, most);
+  }
+
+  Pairs ranked(const Pairs& pairs, const GridBoost& boost, const GridRows& rows, std::size_t n_most) const {
+    const std::size_t first = curves_.size();
+    std::vector<double> worth(pairs.size());
+    pool_.run(pairs.size(), true, [&](std::size_t k) {
+      const GridTerm& term = boost.terms()[first + k];
+      worth[k] = worth_beyond_curves(boost.tables()[first + k], sum_cells(rows, term).h, term, rows.n_channels);
+    });
+    std::vector<std::size_t> order(pairs.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return worth[a] > worth[b]; });
+    Pairs out;
+    for (const std::size_t k : order)
+      if (worth[k] > 0 && out.size() < n_most) out.push_back(pairs[k]);
+    return out;
+  }
+
+  // Columns whose pairs are scanned: all, or those that gain most by themselves or in rules.
+  std::vector<std::size_t> pair_columns(const GridRows& rows) const {
+    std::vector<std::size_t> free;
+    std::vector<double> worth;
+    for (const GridTerm& curve : curves_) {
+      if (curve.sign != 0) continue;
+      free.push_back(curve.first);
+      worth.push_back(used_[curve.first]);
+    }
+    if (free.size() <= tuning_.grid_pair_columns) return free;
+    pool_.run(free.size(), true, [&](std::size_t k) {
+      const StepOptions options{rows.n_channels};
+      worth[k] += spread_gain(sum_cells(rows, curve_of(columns_, free[k], 0)), options);
+    });
+    std::vector<std::size_t> out;
+    for (const std::size_t k : best_of(worth, tuning_.grid_pair_columns)) out.push_back(free[k]);
+    return out;
+  }
+
+  // Gain over the residuals that the curves leave, on few cells.
+  Pairs scan(std::size_t n_most) {
+    if (n_most == 0) return {};
+    const std::size_t n_rows = std::max<std::size_t>(tuning_.grid_scan_work / fit_.n_channels, 1000);
+    GridRows rows = first_rows(fit_, std::min(tuning_.grid_scan_rows, n_rows));
+    const std::vector<std::size_t> own = pair_columns(rows);
+    std::vector<std::size_t> n_bins(columns_.size(), 0);
+    for (const std::size_t j : own) n_bins[j] = coarsen(rows, j);
+    std::vector<GridTerm> terms;
+    for (std::size_t a = 0; a < own.size(); ++a)
+      for (std::size_t b = a + 1; b < own.size(); ++b)
+        terms.push_back({own[a], own[b], true, false, 0, n_bins[own[a]], n_bins[own[b]]});
+    const std::vector<double> gain = GridBoost(terms, {}, rows, boost_, tuning_, pool_).map_gains();
+    std::vector<std::size_t> order(terms.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return gain[a] > gain[b]; });
+    Pairs out;
+    for (const std::size_t k : order)
+      if (gain[k] > 0 && out.size() < n_most) out.emplace_back(terms[k].first, terms[k].second);
+    return out;
+  }
+
+  // Few bins on the axis of a column; returns their number.
+  std::size_t coarsen(GridRows& rows, std::size_t column) const {
+    std::vector<double> weight(columns_[column].bins.n_map_bins - 1, 0.0);
+    for (std::size_t i = 0; i < rows.n; ++i)
+      if (const std::uint8_t bin = rows.map_bin[column][i]; bin > 0) weight[bin - 1u] += rows.weight[i];
+    std::vector<std::uint8_t> coarse(weight.size() + 1, 0);
+    const std::vector<std::size_t> places = cut_places(weight, tuning_.grid_scan_bins);
+    std::uint8_t own = 1;
+    for (std::size_t k = 0, next = 0; k < weight.size(); ++k) {
+      coarse[k + 1] = own;
+      if (next < places.size() && places[next] == k) ++own, ++next;
+    }
+    for (std::uint8_t& bin : rows.map_bin[column]) bin = coarse[bin];
+    return static_cast<std::size_t>(own) + 1;
+  }
+
+  // Boosts the curves and these maps; returns half of them, those that are worth most, as long as validation allows.
+  Pairs try_maps(const Pairs& pairs) {
+    const Tried& curves = tried_[1];
+    fit_.p = curves_p_, other_.p = curves_q_;
+    const std::vector<GridTerm> terms = with_maps(curves_, columns_, pairs);
+    GridBoost boost(terms, curves.tables, fit_, boost_, tuning_, pool_);
+    const Reached end = boost.until_best(other_);
+    Pairs half = ranked(pairs, boost, fit_, pairs.size() / 2);
+    other_.p = first_q_;
+    apply(other_, terms, boost.tables(), pool_);
+    std::vector<double> losses = row_losses(other_, tuning_.most_loss);
+    const double mean = mean_of(losses);
+    note(std::to_string(pairs.size()) + (pairs.size() == 1 ? " map" : " maps"),
+         {losses, mean, pairs, curves.curves, end, boost.tables()});
+    const bool is_bad = mean - best().mean > 2 * room(losses, best(), tried_[1].mean);
+    if (pairs.size() <= tuning_.grid_few_maps || is_bad) return {};
+    return half;
+  }
+
+  // The one with the fewest maps that validation cannot tell from the best; rules alone unless it is clearly better.
+  Tried simplest() const {
+    const Tried &rules = tried_[0], &top = best();
+    std::vector<const Tried*> order{&tried_[1]};
+    for (std::size_t k = tried_.size(); k-- > 2;) order.push_back(&tried_[k]);
+    for (const Tried* own : order) {
+      if (&top == &rules || own->mean - top.mean > room(own->losses, top, tried_[1].mean)) continue;
+      const Difference gain = difference(rules.losses, own->losses, other_.weight);
+      return gain.mean > tuning_.grid_sure * gain.error ? *own : rules;
+    }
+    return rules;
+  }
+
+  // The highest price of a line at which merging costs nearly nothing.
+  double try_merging(const Tried& found) {
+    const std::vector<GridTerm> terms = with_maps(curves_, columns_, found.pairs);
+    restore(terms, found.tables);
+    std::vector<std::vector<double>> h(terms.size());
+    pool_.run(terms.size(), true, [&](std::size_t t) { h[t] = sum_cells(fit_, terms[t]).h; });
+    const double before = tried_[found.pairs.empty() ? 0 : 1].mean;
+    Tried least = found;
+    double price = 0;
+    for (const double wish : tuning_.grid_prices) {
+      std::vector<GridTable> tables(terms.size());
+      pool_.run(terms.size(), true,
+                [&](std::size_t t) { tables[t] = merged(found.tables[t], h[t], terms[t], fit_.n_channels, wish); });
+      other_.p = first_q_;
+      apply(other_, terms, tables, pool_);
+      std::vector<double> losses = row_losses(other_, tuning_.most_loss);
+      const double mean = mean_of(losses);
+      if (mean - least.mean > room(losses, least, before)) break;
+      price = wish;
+      log_.emplace_back("merged at " + std::to_string(wish), mean);
+      if (mean < least.mean) least.losses = std::move(losses), least.mean = mean;
+    }
+    return price;
+  }
+
+  const std::vector<BinnedColumn>& columns_;
+  const std::vector<GridTerm>& curves_;
+  GridRows fit_, other_;
+  std::vector<double> used_;  // [binned column]: what it is worth in rules
+  const GridOptions& options_;
+  const Tuning& tuning_;
+  ThreadPool& pool_;
+  BoostOptions boost_;
+  std::vector<float> first_p_, first_q_;    // of the rules: rows to fit, others
+  std::vector<float> curves_p_, curves_q_;  // of rules and curves
+  std::vector<Tried> tried_;                // rules, curves, then maps, the most first
+  std::vector<std::pair<std::string, double>> log_;
+};
+
+std::vector<double> cell_weights(const GridRows& rows, const GridTerm& term) {
+  std::vector<double> out(term.n_cells(), 0.0);
+  for (std::size_t i = 0; i < rows.n; ++i)
+    out[term.is_map ? rows.map_bin[term.first][i] * term.n_second + rows.map_bin[term.second][i]
+                    : rows.bin[term.first][i]] += rows.weight[i];
+  return out;
+}
+
+// Whether a bin of an axis is one that no training row can be in order with: missing values or a category without any.
+bool is_apart(const Bins& bins, std::size_t bin) { return bin == 0 || bins.is_categorical; }
+
+// From tables to what models have: maps show what the curves do not, curves have the mean zero, and neighbours of equal
+// values become one.
+class GridWriter {
+ public:
+  GridWriter(const std::vector<BinnedColumn>& columns, std::vector<GridTerm> terms, std::vector<GridTable> tables,
+             const GridRows& rows, int n_classes)
+      : columns_(columns), terms_(std::move(terms)), tables_(std::move(tables)), rows_(rows), e_(rows.n_channels),
+        n_classes_(n_classes), prior_(e_, 0.0) {}
+
+  LearnedGrids written() {
+    std::vector<std::pair<double, std::size_t>> maps;
+    for (std::size_t t = 0; t < terms_.size(); ++t)
+      if (terms_[t].is_map) maps.emplace_back(-purified(t), t);
+    LearnedGrids out;
+    for (std::size_t t = 0; t < terms_.size(); ++t) {
+      if (terms_[t].is_map) continue;
+      centre(t);
+      append(t, out);
+    }
+    std::sort(maps.begin(), maps.end());
+    for (const auto& [worth, t] : maps) append(t, out);
+    out.prior = per_class(prior_, n_classes_);
+    return out;
+  }
+
+ private:
+  // Moves main effects of a map into the curves; returns what is left, weighted squares.
+  double purified(std::size_t t) {
+    const GridTerm& term = terms_[t];
+    const Bins &a = columns_[term.first].bins, &b = columns_[term.second].bins;
+    const std::vector<double> weight = cell_weights(rows_, term);
+    GridTable& table = tables_[t];
+    const MainEffects moved = purify(table, weight, term.n_first, term.n_second, e_);
+    add(term.first, a, moved.first);
+    add(term.second, b, moved.second);
+    std::vector<double> first(term.n_first, 0.0), second(term.n_second, 0.0);
+    for (std::size_t i = 0; i < term.n_first; ++i)
+      for (std::size_t j = 0; j < term.n_second; ++j)
+        first[i] += weight[i * term.n_second + j], second[j] += weight[i * term.n_second + j];
+    double squares = 0;
+    for (std::size_t i = 0; i < term.n_first; ++i)
+      for (std::size_t j = 0; j < term.n_second; ++j)
+        for (std::size_t c = 0; c < e_; ++c) {
+          double& own = table[(i * term.n_second + j) * e_ + c];
+          if ((is_apart(a, i) && first[i] <= 0) || (is_apart(b, j) && second[j] <= 0)) own = 0;
+          squares += weight[i * term.n_second + j] * own * own;
+        }
+    return squares;
+  }
+
+  void add(std::size_t column, const Bins& bins, const std::vector<double>& effect) {
+    for (std::size_t t = 0; t < terms_.size(); ++t)
+      if (!terms_[t].is_map && terms_[t].first == column)
+        for (std::size_t k = 0; k < bins.n_bins; ++k)
+          for (std::size_t c = 0; c < e_; ++c) tables_[t][k * e_ + c] += effect[bins.of_map[k] * e_ + c];
+  }
+
+  // Bins without any row get zero, the mean.
+  void centre(std::size_t t) {
+    const Bins& bins = columns_[terms_[t].first].bins;
+    const std::vector<double> weight = cell_weights(rows_, terms_[t]);
+    const double all = std::accumulate(weight.begin(), weight.end(), 0.0);
+    for (std::size_t c = 0; c < e_; ++c) {
+      double mean = 0;
+      for (std::size_t k = 0; k < weight.size(); ++k) mean += weight[k] / all * tables_[t][k * e_ + c];
+      prior_[c] += mean;
+      for (std::size_t k = 0; k < weight.size(); ++k) {
+        double& own = tables_[t][k * e_ + c];
+        own = is_apart(bins, k) && weight[k] <= 0 ? 0.0 : own - mean;
+      }
+    }
+  }
+
+  void append(std::size_t t, LearnedGrids& out) const {
+    constexpr double kNothing = 1e-10;  // rounding alone
+    const GridTerm& term = terms_[t];
+    if (std::all_of(tables_[t].begin(), tables_[t].end(), [](double own) { return std::fabs(own) < kNothing; })) return;
+    const Bins &a = columns_[term.first].bins, &b = columns_[term.second].bins;
+    LearnedGrid own{a.column,
+                    term.is_map ? b.column : -1,
+                    term.is_map ? a.map_cuts() : a.cuts,
+                    term.is_map ? b.map_cuts() : std::vector<double>{},
+                    {}};
+    const std::vector<std::size_t> first = kept(t, a, true, own.first_cuts);
+    const std::vector<std::size_t> second =
+        term.is_map ? kept(t, b, false, own.second_cuts) : std::vector<std::size_t>{0};
+    std::vector<double> value;
+    for (const std::size_t i : first)
+      for (const std::size_t j : second)
+        for (std::size_t c = 0; c < e_; ++c) value.push_back(tables_[t][(i * term.n_second + j) * e_ + c]);
+    own.value = per_class(value, n_classes_);
+    out.grids.push_back(std::move(own));
+  }
+
+  // The lines of an axis that differ from the one before, and the cuts between them; all lines of categories.
+  std::vector<std::size_t> kept(std::size_t t, const Bins& bins, bool is_first, std::vector<double>& cuts) const {
+    const std::size_t n = is_first ? terms_[t].n_first : terms_[t].n_second;
+    std::vector<std::size_t> out{0};
+    std::vector<double> left;
+    for (std::size_t k = 1; k < n; ++k) {
+      if (!bins.is_categorical && k > 1) {
+        if (is_same(t, k - 1, k, is_first)) continue;
+        left.push_back(cuts[k - 2]);
+      }
+      out.push_back(k);
+    }
+    cuts = std::move(left);
+    return out;
+  }
+
+  bool is_same(std::size_t t, std::size_t a, std::size_t b, bool is_first) const {
+    const GridTerm& term = terms_[t];
+    for (std::size_t k = 0; k < (is_first ? term.n_second : term.n_first); ++k)
+      for (std::size_t c = 0; c < e_; ++c) {
+        const auto at = [&](std::size_t l) {
+          return (is_first ? l * term.n_second + k : k * term.n_second + l) * e_ + c;
+        };
+        if (tables_[t][at(a)] != tables_[t][at(b)]) return false;
+      }
+    return true;
+  }
+
+  const std::vector<BinnedColumn>& columns_;
+  std::vector<GridTerm> terms_;
+  std::vector<GridTable> tables_;
+  const GridRows& rows_;
+  const std::size_t e_;
+  const int n_classes_;
+  std::vector<double> prior_;  // [channel]
+};
+
+// Rows that the choice is made on: those of the path, and further ones that its rules have not seen. Rows are in random
+// order, so that any first ones are a random part.
+struct ChoiceRows {
+  std::vector<Row> fit, other;
+};
+
+ChoiceRows choice_rows(std::size_t n_rows, const std::vector<Row>& fit, const std::vector<Row>& other,
+                       std::size_t n_most, const Tuning& tuning) {
+  ChoiceRows out{fit, {}};
+  const auto n_seen = static_cast<Row>(fit.size() + other.size());
+  std::vector<Row> unseen = other;
+  for (Row i = n_seen; i < n_rows; ++i)
+    (i % static_cast<Row>(tuning.parts_of_many) == 0 ? unseen : out.fit).push_back(i);
+  const std::size_t n_other = std::min(unseen.size(), std::min(tuning.grid_validation_rows, n_most));
+  out.other.assign(unseen.begin(), unseen.begin() + static_cast<std::ptrdiff_t>(n_other));
+  out.fit.insert(out.fit.end(), unseen.begin() + static_cast<std::ptrdiff_t>(n_other), unseen.end());
+  out.fit.resize(std::min(out.fit.size(), n_most));
+  return out;
+}
+
+}  // namespace
+
+LearnedGrids learn_grids(const Sample& sample, const WeightedRules& validated, const std::vector<Row>& fit,
+                         const std::vector<Row>& other, const WeightedRules& last, const GridOptions& options,
+                         const Tuning& tuning, ThreadPool& pool) {
+  std::vector<BinnedColumn> columns = bin_columns(sample, tuning, pool);
+  if (columns.empty()) return {};
+  const std::size_t e = n_channels(sample.n_classes);
+  std::vector<GridTerm> curves;
+  std::vector<double> used;
+  const std::vector<double> worth = worth_in_rules(sample, validated);
+  for (std::size_t j = 0; j < columns.size(); ++j) {
+    const auto column = static_cast<std::size_t>(columns[j].bins.column);
+    curves.push_back(curve_of(columns, j, options.monotone.empty() ? 0 : options.monotone[column]));
+    used.push_back(worth[column]);
+  }
+  const ChoiceRows rows =
+      choice_rows(sample.n_rows, fit, other, std::max(tuning.grid_choice_work / e, tuning.grid_least_rows), tuning);
+  GridChoice choice(columns, curves,
+                    grid_rows(sample, columns, rows.fit, chances(sample, validated, rows.fit, pool), pool),
+                    grid_rows(sample, columns, rows.other, chances(sample, validated, rows.other, pool), pool), used,
+                    options, tuning, pool);
+  const Plan plan = choice.run();
+  LearnedGrids out;
+  if (plan.is_used) {
+    std::vector<Row> all(std::min(sample.n_rows, std::max(tuning.grid_work / e, tuning.grid_least_rows)));
+    std::iota(all.begin(), all.end(), Row{0});
+    GridRows own = grid_rows(sample, columns, all, chances(sample, last, all, pool), pool);
+    const BoostOptions boost = boost_options(total_weight(own), tuning);
+    GridBoost first(curves, {}, own, boost, tuning, pool);
+    first.up_to(plan.curves);
+    GridBoost second(with_maps(curves, columns, plan.pairs), first.tables(), own, boost, tuning, pool);
+    if (!plan.pairs.empty()) second.up_to(plan.maps);
+    std::vector<GridTable> tables = second.tables();
+    if (plan.price > 0)
+      pool.run(tables.size(), true, [&](std::size_t t) {
+        const GridTerm& term = second.terms()[t];
+        tables[t] = merged(tables[t], sum_cells(own, term).h, term, e, plan.price);
+      });
+    out = GridWriter(columns, second.terms(), std::move(tables), own, sample.n_classes).written();
+  }
+  out.log = choice.log();
+  return out;
+}
+
+}  // namespace ferl::rules

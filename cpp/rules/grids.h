@@ -1,0 +1,45 @@
+// Curves and maps behind the rules: piecewise constant functions of one column and of two, boosted on what the rules
+// leave over. Inner validation chooses whether, which and how many; then they are learned on all rows.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "rules/path_rows.h"
+#include "rules/rule.h"
+
+namespace ferl::rules {
+
+// Rules with their weights, [rule][class], and the prior.
+struct WeightedRules {
+  const std::vector<Rule>& rules;
+  const std::vector<double>& weight;
+  const std::vector<double>& prior;
+};
+
+// One curve or map, as models have it.
+struct LearnedGrid {
+  Column first, second;  // second -1: a curve
+  std::vector<double> first_cuts, second_cuts;
+  std::vector<double> value;  // [cell][class], each cell's sum is zero
+};
+
+struct LearnedGrids {
+  std::vector<LearnedGrid> grids;                   // curves by column, then maps, the one worth most first
+  std::vector<double> prior;                        // [class]: what goes into the prior of the rules
+  std::vector<std::pair<std::string, double>> log;  // what was tried, and its validation loss
+};
+
+struct GridOptions {
+  int max_maps = 25;               // 0: curves alone
+  std::vector<int> monotone = {};  // [column]; empty: none
+};
+
+// validated: rules of a path on `fit`, rows of the sample, which none of `other` belongs to; their weights were fitted
+// on `fit`. last: the rules that the model has.
+LearnedGrids learn_grids(const Sample& sample, const WeightedRules& validated, const std::vector<Row>& fit,
+                         const std::vector<Row>& other, const WeightedRules& last, const GridOptions& options,
+                         const Tuning& tuning, ThreadPool& pool);
+
+}  // namespace ferl::rules
