@@ -19,6 +19,7 @@ from threadpoolctl import threadpool_limits
 from ferl import _core
 from ferl._learn.rows import Block, exact_sum, weight_scale
 from ferl._models.rule_model import Curvature, RuleModel
+from ferl._models.terms import CurvesAndMaps
 from ferl._models.tree import FuzzyTree
 from ferl._util.arrays import Floats, Ints
 from ferl._util.text import shown
@@ -40,18 +41,26 @@ class Said:
     ----------
     firing : ndarray of shape (n_samples, 1 + n_rules)
         Firing of each rule, after a one for the prior.
+    offset : ndarray of shape (n_samples, n_classes)
+        What curves and maps add, gates open.
     probability : ndarray of shape (n_samples, n_classes)
         By the present weights.
     """
 
     firing: Floats
+    offset: Floats
     probability: Floats
 
     @classmethod
     def by(cls, model: RuleModel, X: Floats) -> Said:
         """What a model says of rows."""
         firing = np.column_stack([np.ones(len(X)), rule_firing(model, X)])
-        return cls(firing, softmax(firing @ stacked(model)))
+        offset = added_by_curves(model, X)
+        return cls(firing, offset, softmax(firing @ stacked(model) + offset))
+
+    def scores(self, weight: Floats) -> Floats:
+        """Scores by other weights of the prior and the rules, shape (n_samples, n_classes)."""
+        return np.asarray(self.firing @ weight + self.offset)
 
     @property
     def spread(self) -> Floats:
@@ -75,6 +84,15 @@ def rule_firing(model: RuleModel, X: Floats) -> Floats:
         rows = slice(first, first + _CHUNK_ROWS)
         firing[rows] = model.tree.fire(X[rows], gated=False)[:, node]
     return firing
+
+
+def added_by_curves(model: RuleModel, X: Floats) -> Floats:
+    """What curves and maps add to the scores, gates open, shape (n_samples, n_classes)."""
+    added = np.zeros((len(X), len(model.classes)))
+    if model.curves is not None:
+        for cells in model.curves.cells_of(X).T:
+            added += model.curves.value[cells]
+    return added
 
 
 def _one_thread() -> AbstractContextManager[Any]:
@@ -207,7 +225,7 @@ def with_learned_weights(model: RuleModel, block: Block, constraint: Ints | None
         else:
             found = problem.bounded_minimum(np.append(0, rule_signs(model.tree, model.rules.node, constraint)))
         found -= found.mean(axis=1, keepdims=True)
-        after = replace(said, probability=softmax(said.firing @ found)).curvature(rows.weight)
+        after = replace(said, probability=softmax(said.scores(found))).curvature(rows.weight)
     before = problem.before
     ranges = model.ranges
     low, high = np.fmin.reduce(rows.X, axis=0, initial=np.inf), np.fmax.reduce(rows.X, axis=0, initial=-np.inf)
@@ -215,9 +233,24 @@ def with_learned_weights(model: RuleModel, block: Block, constraint: Ints | None
         model,
         rules=replace(model.rules, weight=found[1:].copy()),
         prior=found[0].copy(),
+        curves=_with_more_rows(model.curves, rows),
         ranges=np.column_stack([np.minimum(ranges[:, 0], low), np.maximum(ranges[:, 1], high)]),
         curvature=Curvature(before.rules + after.rules, before.classes + after.classes),
     )
+
+
+def _with_more_rows(curves: CurvesAndMaps | None, rows: Block) -> CurvesAndMaps | None:
+    """Curves and maps with the weight of a block in their cells; values stay.
+
+    Steps of single cells would follow the noise of the block: on 15,000 rows with a sine and a product they take the
+    log-loss from 0.495 to 0.519, where weights that go on alone take it to 0.492.
+    """
+    if curves is None:
+        return None
+    support = curves.support.copy()
+    for cells in curves.cells_of(rows.X).T:
+        support += np.bincount(cells, weights=rows.weight, minlength=len(support))
+    return replace(curves, support=support)
 
 
 NEVER = 2  # no sign will do
@@ -267,7 +300,7 @@ class _Problem:
 
     def value(self, at: Floats) -> float:
         """Loss and parabola together."""
-        score = self.said.firing @ at
+        score = self.said.scores(at)
         top = score.max(axis=1)
         loss = np.log(np.exp(score - top[:, None]).sum(axis=1)) + top - score[np.arange(len(score)), self.codes]
         moved = at - self.anchor
@@ -284,7 +317,7 @@ class _Problem:
         return np.asarray(self.said.firing.T @ (residual * self.weight[:, None]) + self._held(at - self.anchor))
 
     def probability(self, at: Floats) -> Floats:
-        return softmax(self.said.firing @ at)
+        return softmax(self.said.scores(at))
 
     # -----------------------------------------------------------------------------------------------------------------
     # Any signs
@@ -443,7 +476,7 @@ def refitted(
     is_held = np.isin(np.arange(len(sign)), list(held))
     free = ~is_held & (sign != NEVER)
     target = np.eye(len(model.classes))[rows.codes]
-    offset = _scores(firing[:, is_held], rules.weight[is_held])
+    offset = _scores(firing[:, is_held], rules.weight[is_held]) + added_by_curves(model, rows.X)
     found = _core.refit_rules(
         np.ascontiguousarray(firing[:, free]), target, rows.weight, sign[free], ridge[free], offset, n_threads
     )
