@@ -18,7 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from core_stages import stages
 from ferl import FERLClassifier, FERLTreeClassifier, export_text, load_model, save_model
-from ferl.words import FuzzySet, LinguisticVariable, quantile_partition, terms
+from ferl.words import FuzzySet, LinguisticVariable, quantile_partition, word_conditions
 from oracle import wide
 from oracle.linguistic import Term
 from table_examples import rare_category_table
@@ -29,7 +29,7 @@ INF = np.inf
 
 def random_words(rng: np.random.Generator, X: Floats, n_categories: Ints) -> list[Term]:
     """Words of quantiles, upright ones, single values, and ranges of categories; the constant column has none."""
-    found = terms(quantile_partition(np.where(np.isnan(X), np.nan, X)[:, :3]))
+    found = word_conditions(quantile_partition(np.where(np.isnan(X), np.nan, X)[:, :3]))
     words = [
         Term(int(j), tuple(ends.tolist()))
         for j, ends, own in zip(found.feature, found.trapezoid, found.is_complement, strict=True)
