@@ -1,4 +1,4 @@
-"""Proofs about wide rules: nearest changes, certificates, slopes."""
+"""Proofs about rules: nearest changes, certificates, slopes."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from ferl._models.model import Model
 from ferl._models.nearest import nearest_changes
 from ferl_bench.attack import Attacker
 from law_examples import Floats, Table, fit, rows_near, tables
-from oracle import wide_proof as oracle
-from partition_examples import crisp_words
+from oracle import rules_proof as oracle
 from table_examples import Mixed, fit_mixed, mixed_tables, rows_beside
+from word_examples import crisp_words
 
 FEW = settings(max_examples=20, deadline=None, database=None)
 TABLES = {"iris": load_iris, "wine": load_wine, "breast_cancer": load_breast_cancer}

@@ -1,4 +1,4 @@
-"""Stories of wide models: parts add up to the scores, agree with removal, and lead the summary."""
+"""Stories of rule models: parts add up to the scores, agree with removal, and lead the summary."""
 
 from __future__ import annotations
 

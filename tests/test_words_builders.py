@@ -22,7 +22,7 @@ from ferl.words import (
     width_partition,
     word_conditions,
 )
-from partition_examples import (
+from word_examples import (
     BUILDERS,
     INF,
     LAW,
