@@ -28,8 +28,8 @@ import oracle  # noqa: E402
 import oracle_examples  # noqa: E402
 import test_linguistic  # noqa: E402
 import test_oracle  # noqa: E402
+import test_rules_core  # noqa: E402
 import test_table_oracle  # noqa: E402
-import test_wide_core  # noqa: E402
 from estimators import classifier  # noqa: E402
 from ferl._sklearn import check_rows  # noqa: E402
 from golden_vectors import Vectors, assert_answers  # noqa: E402
@@ -113,16 +113,16 @@ def growth_of_words(seed: int) -> None:
     test_linguistic.test_the_tree_is_the_oracles_node_by_node(seed, ("consistent", "cci")[seed % 2])
 
 
-def growth_of_wide_rules(seed: int) -> None:
+def growth_of_rules(seed: int) -> None:
     """The best condition of every feature, by brute force."""
-    test_wide_core.test_a_scan_finds_the_gain_of_the_best_candidate(seed, bool(seed % 2))
+    test_rules_core.test_a_scan_finds_the_gain_of_the_best_candidate(seed, bool(seed % 2))
 
 
 GROWTHS: dict[str, Callable[[int], None]] = {
     "growth of splits": growth_of_splits,
     "growth of splits on mixed tables": growth_on_tables,
     "growth of words": growth_of_words,
-    "scans of wide rules": growth_of_wide_rules,
+    "scans of rules": growth_of_rules,
 }
 CACHES = (
     oracle_examples.tied_case,

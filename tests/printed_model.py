@@ -191,7 +191,7 @@ class PrintedModel:
         return np.array([np.prod([ones, *(own[k] for k in rule.conditions)], axis=0) for rule in self.rules]).T
 
     def support(self, rows: pd.DataFrame) -> Floats:
-        """The product of the gates of wide rules."""
+        """The product of the gates of rules."""
         open_by = np.ones(len(rows))
         for name, low, high in re.findall(rf"({STRING}) {RANGE}", self.line("seen")):
             values = rows[json.loads(name)]

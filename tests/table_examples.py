@@ -98,7 +98,7 @@ def fit_mixed(table: Mixed, weight: Floats | None = None, **options: Any) -> FER
 
 @lru_cache
 def wide_example(seed: int, n_classes: int) -> tuple[Mixed, FERLClassifier]:
-    """A table of numbers and categories with missing values, and wide rules that were fitted on it."""
+    """A table of numbers and categories with missing values, and rules that were fitted on it."""
     table = mixed_table(np.random.default_rng(seed), n=300, n_numbers=3, n_classes=n_classes)
     return table, FERLClassifier(random_state=0, missing_conditions=True).fit(table.frame, table.y)
 

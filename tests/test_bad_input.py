@@ -188,6 +188,8 @@ class Untouchable:
     [
         FERLClassifier(max_rules=0),
         FERLClassifier(words="guess"),
+        FERLClassifier(class_weight={0: -1.0}),
+        FERLTreeClassifier("deep", class_weight={1: float("nan")}),
         FERLTreeClassifier("huge"),
         FERLTreeClassifier("deep", criterion="consistent"),
         FERLTreeClassifier("compact", criterion="gini"),
@@ -195,7 +197,7 @@ class Untouchable:
     ids=str,
 )
 def test_a_wrong_parameter_is_refused_before_the_table_is_read(wrong):
-    with pytest.raises(ValueError, match=r"max_rules|words|variant|criterion"):
+    with pytest.raises(ValueError, match=r"max_rules|words|variant|criterion|class_weight"):
         wrong.fit(Untouchable(), Untouchable())
 
 

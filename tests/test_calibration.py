@@ -123,7 +123,7 @@ def test_temperature_and_sharing_are_the_best_of_a_list(data, variant) -> None:
 
 
 @METHODS
-def test_wide_rules_that_are_too_sure_are_calibrated(data, method) -> None:
+def test_rules_that_are_too_sure_are_calibrated(data, method) -> None:
     X, y = data
     model = FERLClassifier(random_state=0).fit(X[:300], y[:300])
     rules, prior = model.model_.rules, model.model_.prior

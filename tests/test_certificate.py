@@ -21,7 +21,7 @@ from ferl._models.certificates import global_radius, local_radius
 from ferl._models.tree_model import TreeModel
 from ferl_bench.attack import Attacker
 from law_examples import LAW, Floats, Table, fit, rows_near, tables
-from partition_examples import crisp_words
+from word_examples import crisp_words
 
 MODELS: dict[str, dict[str, Any]] = {
     "deep": {},

@@ -13,7 +13,7 @@ import time
 import pytest
 from typer.testing import CliRunner
 
-from cli_examples import ferl, write_table
+from cli_examples import ferl, refused, write_table
 from cli_people import folder, people
 from ferl._cli.app import app
 
@@ -112,6 +112,23 @@ def test_a_place_that_would_cost_a_file_is_refused_before_any_work(tmp_path, fol
         assert result.stderr.count("\n") == 1
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()} == before
     assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--words", "--set", "words=false"), "--words and --set words=false contradict each other. Leave one out."),
+        (("--model", "deep", "--words", "--set", "words=null"), "--words and --set words=null contradict"),
+        (("--set", 'class_weight={"sick": -2}'), "class_weight['sick'] is -2; class weights must be finite and not"),
+        (("--model", "deep", "--set", 'class_weight={"sick": "many"}'), "class_weight['sick'] is 'many'"),
+        (("--set", "words=guess"), "words is 'guess'; it must be 'quantile'"),
+    ],
+)
+def test_a_wrong_parameter_is_refused_before_the_table_is_read(tmp_path, options, message):
+    # The table is not even there, which a command that opened it would report.
+    missing = tmp_path / "missing.csv"
+    assert message in refused("fit", missing, "--target", "sick", "-o", tmp_path / "model.json", *options)
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_folder_that_may_not_be_written_to_is_refused(tmp_path, folder, monkeypatch):

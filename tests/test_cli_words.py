@@ -47,7 +47,7 @@ def bank_rows(n_rows, seed=0):
 
 @pytest.fixture(scope="module")
 def bank(tmp_path_factory):
-    """A folder with the table, a wide model of it, and what ``ferl fit`` said."""
+    """A folder with the table, a rule model of it, and what ``ferl fit`` said."""
     folder = tmp_path_factory.mktemp("bank")
     (folder / "bank.csv").write_text(bank_rows(400), encoding="utf-8")
     (folder / "bank.json").write_text(json.dumps(DESCRIPTION), encoding="utf-8")

@@ -13,6 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ferl._models.form import Sizes
+from ferl._models.model_file import columns_from_form, columns_to_form
 from ferl._tables import Schema, read_table
 
 NAN = float("nan")
@@ -97,7 +99,7 @@ def test_every_library_gives_the_same_columns_and_codes(table):
             assert decoded == values
     for other in tables:
         learned = Schema.learn(other, told)
-        assert learned.to_dict()["features"] == first.to_dict()["features"]
+        assert columns_to_form(learned)["features"] == columns_to_form(first)["features"]
         assert learned.names in (first.names, None)
         np.testing.assert_array_equal(first.encode(other), expected)
         np.testing.assert_array_equal(first.encode(read_table(other)), expected)  # not the way of few rows
@@ -141,7 +143,7 @@ def test_the_plain_form_comes_back_from_json(table):
     told = [place for place, kind in enumerate(kinds) if kind != "float"]
     for frame in in_every_library(*table):
         columns = Schema.learn(frame, told)
-        again = Schema.from_dict(json.loads(json.dumps(columns.to_dict())))
+        again = columns_from_form(json.loads(json.dumps(columns_to_form(columns))), Sizes(0))
         assert again == columns
         assert hash(again) == hash(columns)
         assert [known is None or known.dtype for known in again.categories] == [

@@ -188,8 +188,8 @@ def test_a_correction_for_some_rows_leaves_the_others_alone(fitted):
 @pytest.mark.parametrize(
     ("known", "message"),
     [
-        ({"has blck": 1}, "did you mean 'has black'"),
-        ({"colour": 1}, "the first ones are 'has white', 'has black', 'swims'"),
+        ({"has blck": 1}, "There is no concept 'has blck'. Did you mean 'has black'"),
+        ({"colour": 1}, "The concepts are .'has white', 'has black', 'swims'"),
         ({"swims": 2}, "is 2; use 1 for present and 0 for absent"),
         ({"swims": [1, 0]}, r"has the shape \(2,\) for 1 rows"),
         ({"swims": "yes"}, "holds 'yes'; use 1, 0"),

@@ -17,7 +17,7 @@ from ferl import FERLClassifier, FERLTreeClassifier, save_model
 from ferl._cli.app import app
 from ferl._learn.grow_rules import prior_of_all_rows
 from ferl.streaming import predict_parquet
-from oracle import wide as oracle
+from oracle import rules as oracle
 
 VARIANTS = pytest.mark.parametrize("variant", ["rules", "deep", "medium", "words"])
 
@@ -57,7 +57,7 @@ def test_the_frequencies_are_those_of_the_training_weights() -> None:
     np.testing.assert_allclose(model.class_frequency, np.array(expected) / weight.sum())
 
 
-def test_wide_rules_are_read_by_probability_and_trees_by_belief_over_frequency() -> None:
+def test_rules_are_read_by_probability_and_trees_by_belief_over_frequency() -> None:
     X, y = rare_table()
     rows = X[:2000]  # where all gates are open
     frequency = np.array([(y[:2000] == label).mean() for label in ("ill", "odd", "well")])

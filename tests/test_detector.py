@@ -293,7 +293,7 @@ def test_a_kind_of_wine_that_was_never_seen_is_found() -> None:
 @pytest.mark.parametrize("labels", [True, False])
 def test_the_feature_that_was_spoiled_is_named(labels: bool) -> None:
     X, y = load_wine(return_X_y=True)
-    # Wide rules see less of features that tell no classes apart; without labels no feature does.
+    # Rules see less of features that tell no classes apart; without labels no feature does.
     estimator = FERLTreeClassifier("deep", random_state=0) if labels else None
     detector = NoveltyDetector(estimator, random_state=0).fit(X[::2], y[::2] if labels else None)
     for j in range(X.shape[1]):

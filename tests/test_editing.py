@@ -1,4 +1,4 @@
-"""Editing wide rules by hand: every edit is a new classifier, says what it did, and what that cost."""
+"""Editing rules by hand: every edit is a new classifier, says what it did, and what that cost."""
 
 import json
 import pickle
@@ -15,7 +15,7 @@ from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
 from ferl import FERLClassifier, FERLTreeClassifier, ModelFileError, export_text, load_model, rules_frame, save_model
 from ferl._models.shapes import feature_of, read_shapes
 from ferl.editing import EditedFERL, edit
-from oracle import wide as wide_oracle
+from oracle import rules as oracle
 from table_examples import TABLE_LAW, rows_beside, wide_example
 
 
@@ -230,10 +230,10 @@ def test_a_refit_is_the_optimum_of_the_oracle_around_the_rules_that_are_held(exa
     np.testing.assert_array_equal(again.evidence_weights_[~free], changed.evidence_weights_[~free])
     ridge = clf.model_.rules.ridge[1:][free]
     problem = firing, target, weight, ridge
-    reached = wide_oracle.objective(*problem, again.evidence_weights_[free], again.prior_, offset)
-    least = wide_oracle.optimum(*problem, np.zeros(free.sum(), dtype=np.int32), offset)
+    reached = oracle.objective(*problem, again.evidence_weights_[free], again.prior_, offset)
+    least = oracle.optimum(*problem, np.zeros(free.sum(), dtype=np.int32), offset)
     assert reached == pytest.approx(least, rel=1e-5)
-    assert reached < wide_oracle.objective(*problem, changed.evidence_weights_[free], changed.prior_, offset)
+    assert reached < oracle.objective(*problem, changed.evidence_weights_[free], changed.prior_, offset)
     assert again.model_.history[-1] == {"edit": "refit", "n_rows": len(table.frame), "held": held}
     assert again.locked_ == changed.locked_
     # Weaker rules by a stronger ridge, which then is the model's.

@@ -23,7 +23,7 @@ from sklearn.utils import check_random_state
 
 import oracle
 from ferl import FERLClassifier, FuzzyTree
-from ferl.words import FuzzySet, LinguisticVariable, terms
+from ferl.words import FuzzySet, LinguisticVariable, word_conditions
 from law_examples import LAW, RULES, Floats, Table, assert_identical, rows_near, tables
 from oracle import linguistic
 from tree_examples import tree_classifier
@@ -148,7 +148,7 @@ def fit_case(X: Floats, y: NDArray[np.int64], weight: Floats | None, seed: int, 
     given = {f.name: options.get(f.name, preset.get(f.name)) for f in fields(linguistic.LinguisticOptions)}
     given |= {"soft_share": float(options.get("criterion", "consistent") == "consistent")}
     read = {name: getattr(model, name) if value is None else value for name, value in given.items()}
-    found = terms(model.words_)
+    found = word_conditions(model.words_)
     all_terms = [
         linguistic.Term(feature, tuple(ends), bool(is_complement))
         for feature, ends, is_complement in zip(

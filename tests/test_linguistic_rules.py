@@ -22,7 +22,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from ferl import FERLClassifier, FERLTreeClassifier, FuzzyTree, export_text, rules_frame
 from ferl._learn.grow_trees import prune, pruning_path
 from ferl._tell.statements import statements
-from ferl.words import FuzzySet, LinguisticVariable, terms
+from ferl.words import FuzzySet, LinguisticVariable, word_conditions
 from law_examples import LAW, Floats, Table, tables
 from tree_examples import bare_tree, tree_classifier
 
@@ -371,7 +371,7 @@ def test_class_names_that_read_the_same_are_refused():
 
 def test_a_word_has_one_meaning_even_if_an_expert_chose_it_badly():
     sets = [FuzzySet.falling("not high", 1, 3), FuzzySet.rising("high", 2, 6)]
-    assert terms([LinguisticVariable("x", sets)]).word == ["not high", "high"]
+    assert word_conditions([LinguisticVariable("x", sets)]).word == ["not high", "high"]
 
 
 def test_beginnings_of_rules_and_rules_together_are_all_the_evidence():

@@ -352,7 +352,7 @@ def test_rules_are_no_longer_than_wide_rules_are(tmp_path):
 
 
 def one_chain(n: int):
-    """One wide rule with a condition on each of ``n`` numbers."""
+    """One rule with a condition on each of ``n`` numbers."""
     form = document("rules")
     form["columns"] = {"names": None, "features": [{"kind": "number"}] * n}
     form["missing_features"] = []

@@ -142,7 +142,7 @@ def test_parameters_that_json_has_no_type_for(tmp_path):
 
 
 @pytest.mark.parametrize("table", ["one class", "no rule", "many classes"])
-def test_wide_models_of_odd_tables_come_back(tmp_path, table):
+def test_models_of_odd_tables_come_back(tmp_path, table):
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.normal(size=200), np.full(200, np.nan), np.ones(200)])
     if table == "no rule":

@@ -134,23 +134,23 @@ def test_categories_missing_and_unseen_values_are_read_as_in_python(options):
 
 @pytest.mark.parametrize("n_classes", [2, 5])
 @pytest.mark.parametrize("options", [{}, {"missing_conditions": True, "gate_margin": 0.3}, {"support_gate": False}])
-def test_wide_rules_are_read_as_in_python(n_classes, options):
+def test_rules_are_read_as_in_python(n_classes, options):
     table = mixed_table(np.random.default_rng(n_classes), n=300, n_classes=n_classes)
     model = fit_mixed(table, kind="rules", **options)
     assert_same_under_node(model, rows_beside(table, 1, N_ROWS))
 
 
-def test_wide_rules_on_numbers_are_read_as_in_python():
+def test_rules_on_numbers_are_read_as_in_python():
     X, y = load_iris(return_X_y=True)
     assert_same_under_node(FERLClassifier(random_state=0).fit(X, y), far_and_near(X))
 
 
-def test_wide_rules_that_learned_nothing_are_the_prior():
+def test_rules_that_learned_nothing_are_the_prior():
     model = FERLClassifier(random_state=0).fit(np.zeros((20, 2)), [0, 1, 1, 1] * 5)
     assert_same_under_node(model, np.array([[0.0, 0.0], [5.0, np.nan]]))
 
 
-def test_a_wide_model_of_one_class_is_certain():
+def test_a_rule_model_of_one_class_is_certain():
     model = FERLClassifier(random_state=0).fit(np.arange(20.0)[:, None], [1] * 20)
     assert_same_under_node(model, np.array([[0.0], [1e6], [np.nan]]))
 

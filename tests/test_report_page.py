@@ -44,7 +44,7 @@ def hostile(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def hostile_wide(tmp_path_factory):
-    """The same, of wide rules."""
+    """The same, of rules."""
     return write_hostile(FERLClassifier(random_state=0), tmp_path_factory.mktemp("report") / "hostile.html")
 
 

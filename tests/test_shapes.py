@@ -1,4 +1,4 @@
-"""Shapes: the summed rules of a wide model, as curves and interactions."""
+"""Shapes: the summed rules of a rule model, as curves and interactions."""
 
 from dataclasses import replace
 
@@ -109,7 +109,7 @@ def test_a_crisp_side_falls_between_neighbouring_numbers():
     np.testing.assert_allclose(summed(read_shapes(model), rows), model.decision_scores(rows), atol=1e-12)
 
 
-def test_wide_rules_are_numbered_in_the_order_of_their_weights():
+def test_rules_are_numbered_in_the_order_of_their_weights():
     _, clf = wide_example(0, 2)
     rules = statements(clf.model_)
     assert [rule.number for rule in rules] == list(range(1, clf.n_rules_ + 1))

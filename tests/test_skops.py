@@ -28,7 +28,7 @@ def models() -> dict[str, tuple[Any, Any, Any]]:
     return {
         "deep": (FERLTreeClassifier("deep", random_state=0), X, y),
         "compact": (FERLTreeClassifier("compact", random_state=0), X, y),
-        "few wide rules in words": (FERLClassifier(words=True, random_state=0), mixed.frame, mixed.y),
+        "few rules in words": (FERLClassifier(words=True, random_state=0), mixed.frame, mixed.y),
         "an expert's words": (FERLTreeClassifier("compact", words=words, random_state=0), X, y),
         "mixed": (FERLTreeClassifier("medium", missing_conditions=True, random_state=0), mixed.frame, mixed.y),
         "mixed words": (FERLTreeClassifier("compact", random_state=0), mixed.frame, mixed.y),

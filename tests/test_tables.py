@@ -224,7 +224,7 @@ def test_the_detector_finds_an_unseen_category_and_ignores_what_is_missing(libra
     frame, y = customers(400)
     new, _ = customers(200, seed=1)
     strange = new.assign(region="overseas", fee=400.0)
-    # Of trees: the novelty of wide rules also counts how unsure the answer is, and of nothing they are.
+    # Of trees: the novelty of rules also counts how unsure the answer is, and of nothing they are.
     tree = FERLTreeClassifier("deep", random_state=0)
     detector = NoveltyDetector(tree, cv=cv, random_state=0).fit(convert(frame), y)
     ordinary, odd = detector.p_values(convert(new)), detector.p_values(convert(strange))

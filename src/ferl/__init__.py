@@ -48,31 +48,22 @@ __all__ = [
 ]
 
 # Loaded on first use: scikit-learn takes most of a second to import, and `ferl --help` does not need it.
-_HOME = {
-    "CertifiedCache": "ferl.certified_cache",
-    "DescriptionError": "ferl._tables.kinds",
-    "Evidence": "ferl._models.evidence",
-    "Explanation": "ferl._tell.explanation",
-    "FERLClassifier": "ferl.rules",
-    "FERLTreeClassifier": "ferl.trees",
-    "FuzzyTree": "ferl._models.tree",
-    "IdColumnWarning": "ferl._tables.schema",
-    "ModelFileError": "ferl.saving",
-    "NoveltyDetector": "ferl.detector",
-    "export_graphviz": "ferl.export",
-    "export_latex": "ferl.export",
-    "export_text": "ferl.export",
-    "load_description": "ferl._tables.kinds",
-    "load_model": "ferl.saving",
-    "plot_tree": "ferl.plot",
-    "Overview": "ferl._tell.overview",
-    "overview": "ferl.export",
-    "rules_frame": "ferl.export",
-    "save_model": "ferl.saving",
-    "splits_frame": "ferl.export",
-    "TableDescription": "ferl._tables.kinds",
-    "TableWarning": "ferl._tables.kinds",
+_MODULES = {
+    "_models.evidence": ["Evidence"],
+    "_models.tree": ["FuzzyTree"],
+    "_tables.kinds": ["DescriptionError", "TableDescription", "TableWarning", "load_description"],
+    "_tables.schema": ["IdColumnWarning"],
+    "_tell.explanation": ["Explanation"],
+    "_tell.overview": ["Overview"],
+    "certified_cache": ["CertifiedCache"],
+    "detector": ["NoveltyDetector"],
+    "export": ["export_graphviz", "export_latex", "export_text", "overview", "rules_frame", "splits_frame"],
+    "plot": ["plot_tree"],
+    "rules": ["FERLClassifier"],
+    "saving": ["ModelFileError", "load_model", "save_model"],
+    "trees": ["FERLTreeClassifier"],
 }
+_HOME = {name: f"ferl.{module}" for module, names in _MODULES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:

@@ -31,22 +31,7 @@ from ferl._tables.table import Table
 from ferl._util.arrays import Floats, Ints, core_ready
 from ferl._util.threads import n_threads
 
-__all__ = [
-    "HasMethods",
-    "Interval",
-    "RemembersValidParameters",
-    "StrOptions",
-    "changed_parameters",
-    "check_parameters",
-    "check_rows",
-    "checked_input",
-    "encode_rows",
-    "fit_context",
-    "learn_labels",
-    "learn_table",
-    "remember_columns",
-    "take_rows",
-]
+__all__ = ["HasMethods", "Interval", "StrOptions", "fit_context"]  # passed on to other modules
 
 # Classes and values of parameters that scikit-learn has found to be in their range.
 _VALID: set[tuple[Any, ...]] = set()

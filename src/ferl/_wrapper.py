@@ -112,6 +112,11 @@ class Wrapper(MetaEstimatorMixin, BaseEstimator):
         """Probability of each class by the classifier inside, shape (n_samples, n_classes)."""
         return np.asarray(self._inside.predict_proba(X))
 
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Most probable label of each row, shape (n_samples,)."""
+        best = self.predict_proba(X).argmax(axis=1)  # first: its error names the step that is missing
+        return np.asarray(self.classes_[best])
+
     def predict_evidence(self, X: ArrayLike) -> Evidence:
         """Evidence of the classifier inside."""
         return evidence_of(self._inside, X)

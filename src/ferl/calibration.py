@@ -253,11 +253,6 @@ class CalibratedFERL(ClassifierMixin, Wrapper):
         """Calibrated probability, shape (n_samples, n_classes)."""
         return self.predict_evidence(X).probability
 
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Most probable label of each row, shape (n_samples,): that of the classifier itself."""
-        probability = self.predict_proba(X)
-        return np.asarray(self.classes_[probability.argmax(axis=1)])
-
     def predict_set(self, X: ArrayLike) -> NDArray[np.bool_]:
         """Classes that the calibrated evidence cannot rule out, bool of shape (n_samples, n_classes)."""
         return self.predict_evidence(X).prediction_set()

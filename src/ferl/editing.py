@@ -21,7 +21,7 @@ from ferl._models.shapes import feature_of, kept_rows, mean_firing
 from ferl._models.terms import Rules
 from ferl._tell.statements import rule_text
 from ferl._util.arrays import Bools, Floats, Ints
-from ferl._util.text import shown
+from ferl._util.text import feature_index, shown
 from ferl._util.threads import n_threads
 from ferl.metrics.comparison import Cost, cost_of_change
 from ferl.rules import FERLClassifier
@@ -181,7 +181,7 @@ class EditedFERL(FERLClassifier):
         EditedFERL
         """
         model = self._fitted()
-        index = self._feature(feature)
+        index = feature_index(feature, model.feature_names())
         if sign not in (1, -1):
             raise ValueError(f"sign is {sign!r}; it must be 1 (never fall) or -1 (never rise).")
         if len(model.classes) != 2:
@@ -277,20 +277,11 @@ class EditedFERL(FERLClassifier):
         return copy(self)._take(model)
 
     def _without(self, feature: int | str, name: str, alone: bool) -> Self:
-        model, index = self._fitted(), self._feature(feature)
+        model = self._fitted()
+        index = feature_index(feature, model.feature_names())
         rules = rules_on(model, index, alone)
         self._refuse_locked(rules)
         return self._with(dropped(model, rules, True, {"edit": name, "feature": str(model.feature_names()[index])}))
-
-    def _feature(self, feature: int | str) -> int:
-        names = self._fitted().feature_names()
-        if isinstance(feature, str):
-            if feature not in names:
-                raise ValueError(f"There is no feature {shown(feature)}; the features are {shown(names)}.")
-            return names.index(feature)
-        if not 0 <= feature < len(names):
-            raise ValueError(f"feature is {feature}; there are features 0 to {len(names) - 1}.")
-        return int(feature)
 
     def _indices(self, rules: Sequence[int]) -> list[int]:
         n_rules = self._fitted().n_rules

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oracle import weights, wide_novelty
+from oracle import rules_novelty, weights
 from oracle.inference import TIE, combine, fire, prediction_set, support_deficit
 from oracle.novelty import LOST_MASS, kept_profile, neighbour_parts, residual_from
 
@@ -40,13 +40,13 @@ def answer(model: Any, x: Floats) -> dict[str, NDArray[Any]]:
 
 
 def wide_answer(model: Any, x: Floats) -> dict[str, NDArray[Any]]:
-    """Answers of wide rules, by their names."""
+    """Answers of rules, by their names."""
     parts = weights.contributions(model, x)
     scores = parts.sum(axis=1)
     belief, plausibility, ignorance = (np.array(own) for own in zip(*map(weights.closed_form, scores), strict=True))
     probability = weights.softmax(scores)
     by_column, lost = weights.column_contributions(model, x), weights.withheld(model, x)
-    novelty = by_features(model, wide_novelty_by_column(model, x, lost))
+    novelty = by_features(model, rules_novelty_by_column(model, x, lost))
     return {
         "firing": fire(model.tree, x, gated=False),
         "scores": scores,
@@ -73,10 +73,10 @@ def novelty_by_column(tree: Any, x: Floats, lost: Floats) -> Floats:
     return residual_from(tree, profile, x) + LOST_MASS * lost
 
 
-def wide_novelty_by_column(model: Any, x: Floats, lost: Floats) -> Floats:
+def rules_novelty_by_column(model: Any, x: Floats, lost: Floats) -> Floats:
     """Distance to the nearest kept row and entropy; of a model that keeps no rows as for trees."""
     if model.tree.profile.has_exemplars:
-        return wide_novelty.novelty_parts(model, x)
+        return rules_novelty.novelty_parts(model, x)
     return residual_from(model.tree, kept_profile(model.tree), x) + LOST_MASS * lost
 
 

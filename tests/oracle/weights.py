@@ -2,8 +2,8 @@
 
 A weight of evidence ``w > 0`` for a class is the simple mass function that gives ``1 - exp(-w)`` to the class and the
 rest to the whole frame; a weight against it gives the same mass to its complement. Dempster's rule combines them
-(Denoeux, 2019). Weights for one class add up, so that only the net weight of each class counts. Then the scores of wide
-rules: rules are chains of nodes, and one gate for each column that a rule asks fades all that is said.
+(Denoeux, 2019). Weights for one class add up, so that only the net weight of each class counts. Then the scores of
+rules, which are chains of nodes; one gate for each column that a rule asks fades all that is said.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def softmax(scores: Floats) -> Floats:
     return powers / powers.sum(axis=1, keepdims=True)
 
 
-# --- Wide rules ------------------------------------------------------------------------------------------------------
+# --- Rules -----------------------------------------------------------------------------------------------------------
 
 
 def supports(model: Any, x: Floats) -> Floats:

@@ -58,8 +58,12 @@ _LIKE_NAMES = 0.5  # a column with more categories than this share of its rows l
 def run_fit(asked: Namespace) -> None:
     """Read a table, fit, print what came out, and write the model, and the rows held out."""
     _check_options(asked)
-    in_words = {"words": True} if asked.words else {}
-    parameters = {"random_state": asked.seed, **in_words, **parsed_settings(asked.settings)}
+    chosen = parsed_settings(asked.settings)
+    if asked.words and not chosen.setdefault("words", True):
+        raise CommandError(
+            f"--words and --set words={json.dumps(chosen['words'])} contradict each other. Leave one out."
+        )
+    parameters = {"random_state": asked.seed, **chosen}
     estimator = _estimator(asked.model, parameters).set_params(n_jobs=asked.jobs)
     left_out = [asked.target, *names_in(asked.drop), *filter(None, (asked.weights, asked.groups))]
     description = _description(asked, left_out)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ferl._models.tree import Categories, FuzzyTree, Profile
-from ferl._models.words import Terms
+from ferl._models.words import WordConditions
 from ferl._util.arrays import Floats, Ints
 from ferl._util.text import category_text
 from ferl._util.threads import for_each, threads_for
@@ -150,13 +150,13 @@ def _restore_profile(profile: Profile, orders: dict[int, NDArray[np.intp]], weig
     return replace(profile, mean=mean, variance=variance, exemplar_row=rows)
 
 
-def category_terms(
-    found: Terms,
+def category_conditions(
+    found: WordConditions,
     category_names: dict[int, Sequence[Any]],
     orders: dict[int, NDArray[np.intp]],
     weights: dict[int, Floats],
-) -> Terms:
-    """Terms with those of categorical features: "region is north", "region is north or west"."""
+) -> WordConditions:
+    """Conditions with those of categorical features: "region is north", "region is north or west"."""
     known = {j: order[_weights_in(order, weights[j]) > 0] for j, order in orders.items()}
     added = [
         (j, first, last, _words_for([category_text(category_names[j][code]) for code in order], first, last))
@@ -165,7 +165,7 @@ def category_terms(
     ]
     if not added:
         return found
-    return Terms(
+    return WordConditions(
         feature=np.concatenate([found.feature, np.array([j for j, *_ in added], dtype=np.int32)]),
         trapezoid=np.vstack([found.trapezoid, np.array([[first, first, last, last] for _, first, last, _ in added])]),
         word=[*found.word, *(word for *_, word in added)],

@@ -11,14 +11,14 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from ferl import _core
-from ferl._learn.categories import category_order, category_terms, restore
+from ferl._learn.categories import category_conditions, category_order, restore
 from ferl._learn.consequents import consequents, signs
 from ferl._learn.rows import Facts, Orders, Rows, Sampling, Summing
 from ferl._learn.word_builders import mdlp_partition, quantile_partition, triangular_partition, width_partition
 from ferl._models.model import Words
 from ferl._models.settings import Settings
 from ferl._models.tree import Categories, Cuts, FuzzyTree, Profile
-from ferl._models.words import LinguisticVariable, Terms, arrange, terms
+from ferl._models.words import LinguisticVariable, WordConditions, arrange, word_conditions
 from ferl._tables import refuse_extreme_scales
 from ferl._util.arrays import Ints
 from ferl._util.threads import n_threads
@@ -54,7 +54,7 @@ class Ground:
         The rows that were drawn.
     words : list of LinguisticVariable, or None
         The words of each column; None: conditions are learned.
-    word_conditions : Terms or None
+    word_conditions : WordConditions or None
         All conditions that the words and the categories allow.
     """
 
@@ -67,7 +67,7 @@ class Ground:
     sampler: _core.Sampler
     sample: _core.Sample
     words: Words | None
-    word_conditions: Terms | None
+    word_conditions: WordConditions | None
 
     @classmethod
     def prepared(cls, settings: Settings, rows: Rows) -> Ground:
@@ -83,7 +83,7 @@ class Ground:
         words = None if settings.words is None else _words_of(settings, sample, facts)
         conditions = None
         if words is not None:
-            conditions = category_terms(terms(words), facts.categories, orders, facts.category_weight)
+            conditions = category_conditions(word_conditions(words), facts.categories, orders, facts.category_weight)
         return cls(settings, rows, seed, constraint, orders, sampling, sampler, sample, words, conditions)
 
     def summed(
@@ -187,7 +187,7 @@ def _arranged(wish: Sequence[LinguisticVariable | None], facts: Facts) -> Words:
     return partition
 
 
-def _node_words(grown: dict[str, Any], found: Terms | None) -> tuple[str, ...]:
+def _node_words(grown: dict[str, Any], found: WordConditions | None) -> tuple[str, ...]:
     if found is None:
         return ()
     keys = zip(found.feature.tolist(), map(tuple, found.trapezoid.tolist()), strict=True)

@@ -32,11 +32,14 @@ from ferl._models.form import (
 )
 from ferl._models.model import Model, Words
 from ferl._models.model_form import (
+    CATEGORIES,
     COLUMN,
+    COLUMNS,
     FORMAT,
     HISTORY,
     LABEL_DTYPES,
     LARGEST_MEAN,
+    LEVELS,
     MODEL,
     OF_KIND,
     OPTIONAL,
@@ -61,6 +64,8 @@ from ferl._util.text import shown
 MAX_BYTES = 1_000_000_000  # far above any model that a person could read
 MAX_NESTING = 12  # the format needs six
 LABEL_TYPES = (str, bool, int, float)
+_LEVEL_DTYPES: dict[str, type] = {"text": object, "bool": np.bool_, "int": np.int64, "float": np.float64}
+_KIND_OF_LEVELS = {np.dtype(dtype).kind: kind for kind, dtype in _LEVEL_DTYPES.items()}
 # Reading a tree takes memory for each level of it, and for each level and class: no deeper than this.
 MAX_DEPTH = 10_000
 MAX_DEPTH_TIMES_CLASSES = 200_000
@@ -192,7 +197,7 @@ def model_to_form(model: Model, parameters: dict[str, Any], notes: list[str]) ->
         "parameters": parameters,
         "reading": model.reading,
         "classes": _classes_to_form(model.classes),
-        "columns": model.schema.to_dict(),
+        "columns": columns_to_form(model.schema),
         "table": _table_to_form(model.schema),
         "missing_features": model.missing_features,
         "n_growth_rows": int(model.n_growth_rows),
@@ -258,7 +263,8 @@ def model_from_form(form: Any, n_bytes: int) -> tuple[Model, dict[str, Any]]:
     _check_version(form)
     kind = MODEL["model"].read(form.get("model"), "model", Sizes(0))
     # Columns and labels first: their numbers are sizes of the other fields.
-    schema, sizes = _schema(form.get("columns")), Sizes(n_bytes)
+    sizes = Sizes(n_bytes)
+    schema = columns_from_form(form.get("columns"), sizes)
     classes = _classes(MODEL["classes"].read(form.get("classes"), "classes", sizes), sizes)
     missing, weights = form.get("missing_features"), form.get("weights")
     n_features, n_missing = len(schema.categories), len(missing) if isinstance(missing, list) else 0
@@ -300,11 +306,38 @@ def _check_version(form: Any) -> None:
         )
 
 
-def _schema(form: Any) -> Schema:
-    try:
-        return Schema.from_dict(form)
-    except ValueError as error:
-        raise ModelFileError(str(error)) from error
+def columns_to_form(schema: Schema) -> dict[str, Any]:
+    """Names and categories: ``{"names": ["city"], "features": [{"kind": "text", "levels": ["Bergen", "Oslo"]}]}``."""
+    features = [
+        {"kind": "number"} if known is None else {"kind": _KIND_OF_LEVELS[known.dtype.kind], "levels": known.tolist()}
+        for known in schema.categories
+    ]
+    return {"names": None if schema.names is None else list(schema.names), "features": features}
+
+
+def columns_from_form(form: Any, sizes: Sizes) -> Schema:
+    """Columns from their plain form, checked."""
+    found = COLUMNS.read(form, "columns", sizes)
+    names, features = found["names"], found["features"]
+    if not features:
+        raise wrong("columns.features", "there must be at least one feature")
+    if names is not None and len(set(names)) < len(names):
+        raise wrong("columns.names", f"two features are called {shown(Counter(names).most_common(1)[0][0])}")
+    categories = [_levels(own, f"columns.features[{j}]", sizes) for j, own in enumerate(features)]
+    return Schema(None if names is None else tuple(names), tuple(categories))
+
+
+def _levels(form: dict[str, Any], where: str, sizes: Sizes) -> NDArray[Any] | None:
+    if form == {"kind": "number"}:
+        return None
+    kind = CATEGORIES.read(form, where, sizes)["kind"]
+    if kind == "number":
+        raise wrong(where, "a feature of numbers has no levels")
+    levels = LEVELS[kind].read(form["levels"], f"{where}.levels", sizes)
+    for level, following in pairwise(levels):
+        if not level < following:
+            raise wrong(f"{where}.levels", f"{shown(following)} follows {shown(level)}; they are sorted, each once")
+    return np.array(levels, dtype=_LEVEL_DTYPES[kind])
 
 
 def _classes(form: dict[str, Any], sizes: Sizes) -> NDArray[Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from ferl._models.form import (
     ANYTHING,
     FLAG,
@@ -38,6 +40,15 @@ ROUNDING = 1e-9  # that sums of shares may have
 # What a file holds. Sizes: nodes, columns (features and indicators), features, classes, rules, kept (training rows).
 # ---------------------------------------------------------------------------------------------------------------------
 
+COLUMNS = Object({"names": Nullable(Each("features", TEXT)), "features": Each("features", OBJECT)})
+LEVELS = {
+    "text": Each(None, TEXT),
+    "bool": Each(None, FLAG),
+    "int": Each(None, count(-(2**63), 2**63 - 1)),
+    "float": Each(None, Value(lambda value: type(value) is float and math.isfinite(value), "a finite float")),
+}
+"""The categories of a feature, by their kind; that of a feature without categories is "number"."""
+CATEGORIES = Object({"kind": one_of("number", *LEVELS), "levels": ANYTHING})
 VARIABLE = Object(
     {
         "name": ANYTHING,
@@ -152,7 +163,7 @@ MODEL: dict[str, Field] = {
     "parameters": OBJECT,
     "reading": GATES,
     "classes": Object({"dtype": one_of(*LABEL_DTYPES), "labels": Each(None, ANYTHING)}),
-    "columns": ANYTHING,  # of ferl._tables
+    "columns": ANYTHING,  # COLUMNS: read before the others
     "table": TABLE,
     "missing_features": Integers(None, below="features", ascending=True),
     "n_growth_rows": count(0, 2**63 - 1),

@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from ferl._models.words import LinguisticVariable, PartitionError
+from ferl._tables.labels import check_class_weight
 from ferl._util.text import caller_level, shown
 from ferl._util.threads import n_threads
 
@@ -107,6 +108,8 @@ class Settings:
         """Refuse parameters that cannot be, or that contradict each other."""
         check_words(self.words)
         n_threads(self.n_jobs)  # refuses 0
+        if isinstance(self.class_weight, Mapping):
+            check_class_weight(self.class_weight)
         wish = self.monotonic_cst
         if wish is not None:
             check_signs(list(wish.values()) if isinstance(wish, Mapping) else wish)

@@ -451,18 +451,18 @@ Partition = Sequence[LinguisticVariable | None]
 
 
 @dataclass(frozen=True)
-class Terms:
+class WordConditions:
     """Conditions "feature is word" that rules can be made of, in parallel arrays.
 
     Attributes
     ----------
-    feature : ndarray of shape (n_terms,), int32
-        Feature of each term.
-    trapezoid : ndarray of shape (n_terms, 4)
+    feature : ndarray of shape (n_conditions,), int32
+        Feature of each condition.
+    trapezoid : ndarray of shape (n_conditions, 4)
         Its fuzzy set.
     word : list of str
         Its word.
-    is_complement : ndarray of shape (n_terms,), int32
+    is_complement : ndarray of shape (n_conditions,), int32
         1 for "not" a set of the variable: such a word narrows rules, and begins none.
     """
 
@@ -472,8 +472,8 @@ class Terms:
     is_complement: NDArray[np.int32]
 
 
-def terms(partition: Partition) -> Terms:
-    """All terms of a partition: the sets of each variable, and "not" its outer sets.
+def word_conditions(partition: Partition) -> WordConditions:
+    """All conditions that a partition allows: the sets of each variable, and "not" its outer sets.
 
     The complement of the first or the last set says in one condition what would otherwise take one rule for each of
     the other sets.
@@ -485,12 +485,12 @@ def terms(partition: Partition) -> Terms:
 
     Returns
     -------
-    Terms
+    WordConditions
 
     Examples
     --------
-    >>> from ferl.words import quantile_partition, terms
-    >>> found = terms(quantile_partition([[0, 7], [1, 7], [2, 7], [3, 7]]))
+    >>> from ferl.words import quantile_partition, word_conditions
+    >>> found = word_conditions(quantile_partition([[0, 7], [1, 7], [2, 7], [3, 7]]))
     >>> found.feature
     array([0, 0, 0, 0, 0], dtype=int32)
     >>> found.word
@@ -503,7 +503,7 @@ def terms(partition: Partition) -> Terms:
         for is_complement, sets in enumerate((variable.sets, variable.complements()))
         for one in sets
     ]
-    return Terms(
+    return WordConditions(
         feature=np.array([j for j, _, _ in found], dtype=np.int32),
         trapezoid=np.array([one.ends for _, one, _ in found], dtype=np.float64).reshape(-1, 4),
         word=[one.name for _, one, _ in found],

@@ -29,28 +29,3 @@ from ferl._tables.schema import (
     with_indicators,
 )
 from ferl._tables.table import read_table
-
-__all__ = [
-    "INDICATOR_CATEGORIES",
-    "NOTHING_SAID",
-    "ColumnKind",
-    "DescriptionError",
-    "OneRow",
-    "Schema",
-    "TableDescription",
-    "add_up_indicators",
-    "check_weight_span",
-    "checked_sample_weight",
-    "class_factors",
-    "codes_of",
-    "distinct_labels",
-    "is_one_row",
-    "merge_columns",
-    "read_row",
-    "read_table",
-    "refuse_extreme_scales",
-    "refuse_missing_labels",
-    "refuse_other_kind",
-    "weights_and_factors",
-    "with_indicators",
-]

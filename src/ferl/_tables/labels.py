@@ -191,18 +191,27 @@ def weights_and_factors(
     return weight, factor
 
 
+def check_class_weight(class_weight: Mapping[Any, float]) -> None:
+    """Refuse class weights that are no weights, whatever the classes are."""
+    for label, value in class_weight.items():
+        if not isinstance(value, Real) or not math.isfinite(value) or value < 0:
+            raise ValueError(
+                f"class_weight[{label!r}] is {value!r}; class weights must be finite and not negative. Use 0 to leave "
+                "a class out."
+            )
+
+
 def class_factors(class_weight: Mapping[Any, float] | str | None, classes: NDArray[Any], totals: Floats) -> Floats:
     """The weight of a row of each class, shape (n_classes,); ``totals``: weight of each class, for "balanced"."""
     if class_weight is None:
         return np.ones(len(classes))
     if isinstance(class_weight, str):
         return np.divide(math.fsum(totals), len(classes) * totals, out=np.ones(len(classes)), where=totals > 0)
+    check_class_weight(class_weight)
     known = classes.tolist()
-    for label, value in class_weight.items():
+    for label in class_weight:
         if label not in known:
             raise ValueError(f"class_weight names the class {label!r}; the classes in y are {known}.")
-        if not isinstance(value, Real) or not math.isfinite(value) or value < 0:
-            raise ValueError(f"class_weight[{label!r}] is {value!r}; class weights must be finite and not negative.")
     factors = np.array([float(class_weight.get(label, 1.0)) for label in known])
     if not factors.any():
         raise ValueError("All class weights are zero, so there is nothing to fit.")

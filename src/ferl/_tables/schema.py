@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -53,8 +52,6 @@ _MAX_MARKERS = 3
 _FEW_CELLS = 1000  # of a table, below which a dict is faster than Arrow
 _PLAIN_TYPES = frozenset({float, int, bool, str})
 _INFINITIES = (math.inf, -math.inf)
-_LEVELS: dict[str, type] = {"text": object, "bool": np.bool_, "int": np.int64, "float": np.float64}
-_LEVEL_OF_DTYPE = {np.dtype(dtype).kind: kind for kind, dtype in _LEVELS.items()}
 _LEVELS_IN_WORDS = {"O": "text", "b": "booleans", "i": "whole numbers", "f": "numbers with fractions"}
 
 
@@ -272,11 +269,14 @@ class Schema:
 
     def __eq__(self, other: object) -> bool:
         # Which numbers are whole, and the words for columns, are for readers: nothing is encoded otherwise.
-        return isinstance(other, Schema) and self.to_dict() == other.to_dict() and self._coding() == other._coding()
+        return isinstance(other, Schema) and self.names == other.names and self._coding() == other._coding()
 
     def _coding(self) -> list[tuple[Any, ...]]:
-        kinds = map(self.kind, range(len(self.categories)))
-        return [(kind.is_date, kind.is_zoned, kind.date_form, kind.order, kind.missing) for kind in kinds]
+        found: list[tuple[Any, ...]] = []
+        for j, known in enumerate(self.categories):
+            kind, levels = self.kind(j), None if known is None else (known.dtype.kind, known.tolist())
+            found.append((levels, kind.is_date, kind.is_zoned, kind.date_form, kind.order, kind.missing))
+        return found
 
     def __hash__(self) -> int:
         return hash((self.names, tuple(self.n_categories.tolist())))
@@ -428,98 +428,6 @@ class Schema:
         if any(in_order(holds_infinity, parts, n_parts)):
             infinite = np.isinf(encoded).any(axis=0)
             raise ValueError(infinity_message(self.label(int(np.argmax(infinite)))))
-
-    # -----------------------------------------------------------------------------------------------------------------
-    # The plain form in model files
-    # -----------------------------------------------------------------------------------------------------------------
-
-    def to_dict(self) -> dict[str, Any]:
-        """A plain form for model files, which JSON can hold; :meth:`from_dict` reads it back.
-
-        ::
-
-            {"names": ["age", "city"], "features": [{"kind": "number"}, {"kind": "text", "levels": ["Bergen", "Oslo"]}]}
-        """
-        features: list[dict[str, Any]] = [
-            {"kind": "number"}
-            if known is None
-            else {"kind": _LEVEL_OF_DTYPE[known.dtype.kind], "levels": known.tolist()}
-            for known in self.categories
-        ]
-        return {"names": None if self.names is None else list(self.names), "features": features}
-
-    @classmethod
-    def from_dict(cls, form: Any) -> Schema:
-        """A schema from its plain form.
-
-        Parameters
-        ----------
-        form : dict
-            From a file, that is, untrusted: whatever it holds, reading ends in columns or in a ValueError that names
-            what is wrong.
-
-        Returns
-        -------
-        Schema
-        """
-        _check_keys(form, "columns", ("names", "features"))
-        names, features = form["names"], form["features"]
-        if not isinstance(features, list) or not features:
-            raise ValueError(f"columns: features is {shown(features)}; it must be a list of at least one feature.")
-        if names is not None and (not isinstance(names, list) or len(names) != len(features)):
-            raise ValueError(
-                f"columns: names is {shown(names)}; it must be null or a list of one name for each of the "
-                f"{len(features)} features."
-            )
-        seen: set[str] = set()
-        for name in names or ():
-            if not _is_level(name, "text"):
-                raise ValueError(f"columns: {shown(name)} is not a name; names are text.")
-            if name in seen:
-                raise ValueError(f"columns: two features are called {shown(name)}.")
-            seen.add(name)
-        categories = [_levels_of(f"columns: feature {index}", own) for index, own in enumerate(features)]
-        return cls(None if names is None else tuple(names), tuple(categories))
-
-
-def _check_keys(form: Any, where: str, keys: Sequence[str]) -> None:
-    if not isinstance(form, dict):
-        raise ValueError(f"{where} is {shown(form)}; it must be an object with {' and '.join(keys)}.")
-    missing = [key for key in keys if key not in form]
-    unknown = [key for key in form if key not in keys]
-    if missing:
-        raise ValueError(f"{where} has no {' and no '.join(missing)}.")
-    if unknown:
-        raise ValueError(f"{where} has {shown(unknown[0])}, which is not known; it holds {' and '.join(keys)}.")
-
-
-def _levels_of(where: str, feature: Any) -> NDArray[Any] | None:
-    """The categories of a feature from its plain form, checked; None: it holds numbers."""
-    is_number = isinstance(feature, dict) and feature.get("kind") == "number"
-    _check_keys(feature, where, ("kind",) if is_number else ("kind", "levels"))
-    if is_number:
-        return None
-    kind, levels = feature["kind"], feature["levels"]
-    if not isinstance(kind, str) or kind not in _LEVELS:
-        raise ValueError(f"{where} is of kind {shown(kind)}; kinds are number, {', '.join(_LEVELS)}.")
-    if not isinstance(levels, list):
-        raise ValueError(f"{where}: levels is {shown(levels)}; it must be a list.")
-    for level in levels:
-        if not _is_level(level, kind):
-            raise ValueError(f"{where}: {shown(level)} cannot be a level of kind {kind}.")
-    for level, following in pairwise(levels):
-        if not level < following:
-            raise ValueError(f"{where}: {shown(following)} follows {shown(level)}; levels are sorted, each once.")
-    return np.array(levels, dtype=_LEVELS[kind])
-
-
-def _is_level(value: Any, kind: str) -> bool:
-    """Whether a value can be a category of this kind, or, as text, a name; half a surrogate pair is no text."""
-    if type(value).__name__ != {"text": "str"}.get(kind, kind):
-        return False
-    if kind == "text":
-        return bool(value.encode(errors="ignore").decode() == value)
-    return kind == "bool" or (math.isfinite(value) if kind == "float" else bool(-(2**63) <= value < 2**63))
 
 
 def _warn_of_spelled_numbers(categories: Sequence[NDArray[Any] | None]) -> None:

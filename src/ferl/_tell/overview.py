@@ -298,13 +298,13 @@ def _(model: TreeModel) -> Overview:
     rules = {own.node: _summary(style, own, confidence=float(own.adds[own.label])) for own in statements(model)}
     shared = _shared(model, style)
     matter = np.argsort(-feature_importances(model), kind="stable")[: len(shared["importances"])].tolist()
-    classes, answered = [], _answered(model)
+    classes, answered, share = [], _answered(model), _shares(model)
     for c, label in enumerate(model.labels):
         speaking = {node: rule.number for node, rule in rules.items() if rule.label == label}
         nodes: NDArray[np.intp] = np.array(list(speaking), dtype=np.intp)
         usual = usual_values(model, nodes) if speaking else [None] * len(names)
         typical = tuple((names[f], own) for f in matter if (own := usual[f]) is not None)
-        classes.append(_profile(model, c, answered, tuple(speaking.values()), typical, None))
+        classes.append(ClassProfile(label, share[c], tuple(speaking.values()), typical, None, c in answered))
     return TreeOverview(**shared, rules=tuple(rules.values()), classes=tuple(classes), curves=())
 
 
@@ -312,10 +312,10 @@ def _(model: TreeModel) -> Overview:
 def _(model: RuleModel) -> Overview:
     style, names = _style(model), model.feature_names()
     rules = [_summary(style, own, weight=float(np.ptp(own.adds))) for own in statements(model)]
-    classes, answered = [], _answered(model)
+    classes, answered, share = [], _answered(model), _shares(model)
     for c, label in enumerate(model.labels):
         speaking = tuple(rule.number for rule in rules if rule.label == label)
-        classes.append(_profile(model, c, answered, speaking, (), _strongest(model, style, c)))
+        classes.append(ClassProfile(label, share[c], speaking, (), _strongest(model, style, c), c in answered))
     curves = tuple((names[own.feature], curve_summary(style, own)) for own in read_shapes(model).curves)
     return RuleOverview(**_shared(model, style), rules=tuple(rules), classes=tuple(classes), curves=curves)
 
@@ -358,22 +358,10 @@ def _answered(model: Model) -> set[int]:
     return set(model.evidence(kept).probability.argmax(axis=1).tolist() if len(kept) else range(len(model.classes)))
 
 
-def _profile(
-    model: Model,
-    c: int,
-    answered: set[int],
-    rules: tuple[int, ...],
-    typical: tuple[tuple[str, Usual], ...],
-    strongest: tuple[str, str, float] | None,
-) -> ClassProfile:
-    return ClassProfile(
-        label=model.labels[c],
-        share=float(model.tree.class_weight[0, c] / model.tree.weight[0]),
-        rules=rules,
-        typical=typical,
-        strongest=strongest,
-        is_answered=c in answered,
-    )
+def _shares(model: Model) -> list[float]:
+    """The share of each class in the training weight."""
+    shares: list[float] = (model.tree.class_weight[0] / model.tree.weight[0]).tolist()
+    return shares
 
 
 def _strongest(model: RuleModel, style: Style, c: int) -> tuple[str, str, float] | None:

@@ -25,7 +25,7 @@ from ferl._models.tree_model import TreeModel
 from ferl._tell.page import Section, Table
 from ferl._tell.render import Readable
 from ferl._util.arrays import Floats
-from ferl._util.text import LONG, number_text, points_text, spoken
+from ferl._util.text import LONG, index_of, number_text, points_text, spoken
 
 LITTLE_MARGIN, WIDE_MARGIN = 0.1, 0.5  # spreads; over thirty tables the median radius of a deep tree is a third
 NOTICED = 0.1  # a change of a probability that people notice
@@ -353,11 +353,7 @@ class RuleStabilityReport(StabilityReport):
         -------
         int or None
         """
-        if feature not in self.names:
-            raise ValueError(f"There is no feature {feature!r}; the features are {list(self.names)}.")
-        if label not in self.classes:
-            raise ValueError(f"There is no class {label!r}; the classes are {list(self.classes)}.")
-        low, high = self.slopes[self.names.index(feature), self.classes.index(label)]
+        low, high = self.slopes[index_of(feature, self.names, "feature"), index_of(label, self.classes, "class")]
         if low >= 0:
             return 1 if high > 0 else 0
         return -1 if high <= 0 else None

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cached_property
-from numbers import Integral
 from typing import Any
 
 from ferl._models.model import Model
@@ -16,7 +14,7 @@ from ferl._tell.explanation import MAX_PROBABLE, Explanation
 from ferl._tell.page import Section, Table
 from ferl._tell.render import Readable
 from ferl._tell.statements import weight_text
-from ferl._util.text import listed, percent_text, plain, spoken, value_text
+from ferl._util.text import feature_index, listed, percent_text, plain, spoken, value_text
 
 
 @dataclass(frozen=True)
@@ -145,7 +143,7 @@ def what_if(model: Model, one: OneRow, changes: Mapping[Any, Any]) -> WhatIf:
     other: dict[int, Any] = {}
     called: dict[int, Any] = {}
     for feature, value in changes.items():
-        f = _index(feature, names)
+        f = feature_index(feature, names)
         if f in other:
             raise ValueError(f"changes has {names[f]!r} twice, as {called[f]!r} and as {feature!r}; give it one value.")
         other[f], called[f] = value, feature
@@ -176,13 +174,3 @@ def _with_values(model: Model, one: OneRow, other: Mapping[int, Any]) -> OneRow:
     values[:, list(other)] = read.values[:, list(other)]
     unseen = {f: value for f, value in one.unseen.items() if f not in other} | read.unseen
     return OneRow(with_indicators(values, model.missing_features), unseen)
-
-
-def _index(feature: Any, names: list[str]) -> int:
-    if feature in names:
-        return names.index(feature)
-    if isinstance(feature, Integral) and not isinstance(feature, bool) and 0 <= int(feature) < len(names):
-        return int(feature)
-    near = get_close_matches(str(feature), names, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"the first ones are {', '.join(map(repr, names[:3]))}."
-    raise ValueError(f"changes has {feature!r}, which is no feature of the model; {hint}")

@@ -305,6 +305,31 @@ def near_name(wanted: str, names: Sequence[str]) -> str | None:
     return folded[near[0]] if near else None
 
 
+def index_of(wanted: Any, known: Sequence[Any], what: str) -> int:
+    """The index of a name or label among those that there are; ``what``: what errors call it.
+
+    Examples
+    --------
+    >>> index_of("weight", ["height", "weight"], "feature")
+    1
+    """
+    if wanted in known:
+        return list(known).index(wanted)
+    near = near_name(wanted, [own for own in known if isinstance(own, str)]) if isinstance(wanted, str) else None
+    those = "classes" if what == "class" else f"{what}s"
+    hint = f"Did you mean {str(near)!r}?" if near else f"The {those} are {shown(list(known))}."
+    raise ValueError(f"There is no {what} {shown(wanted)}. {hint}")
+
+
+def feature_index(feature: Any, names: Sequence[str]) -> int:
+    """The index of a feature that is given by its name or by its index."""
+    if not isinstance(feature, int | np.integer) or isinstance(feature, bool):
+        return index_of(feature, names, "feature")
+    if not 0 <= feature < len(names):
+        raise ValueError(f"feature is {feature}; there are features 0 to {len(names) - 1}.")
+    return int(feature)
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # Colours
 # ---------------------------------------------------------------------------------------------------------------------

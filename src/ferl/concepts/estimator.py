@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import load_digits
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ferl._answers import model_of
@@ -19,7 +19,7 @@ from ferl._models.rule_model import RuleModel
 from ferl._sklearn import HasMethods, StrOptions, fit_context
 from ferl._tell.reasons import Reason, read_reasons
 from ferl._util.arrays import Floats
-from ferl._wrapper import checked_labels
+from ferl._wrapper import checked_labels, drawn_seed
 from ferl.concepts.detectors import ConceptCalibrator, ConceptDetector, n_rows_of, see_concepts
 from ferl.concepts.explanation import (
     ConceptExplanation,
@@ -181,7 +181,7 @@ class ConceptBottleneckFERL(ClassifierMixin, BaseEstimator):
             self.__dict__.pop(name, None)
         labels = checked_labels(y, n_rows_of(X))
         truth, names = concept_labels(labels, concepts, self.class_concepts, self.concept_names)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        seed = drawn_seed(self.random_state)
         detector = ConceptDetector(_seeded(self.detector, seed))
         seen = see_concepts(detector, X, truth, labels, self.cv, seed, refit=self.refit)
         calibrator, trained_on = None, seen.probability

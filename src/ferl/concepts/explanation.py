@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,7 @@ from ferl._tell.explanation import NOVELTY_TITLE, Explanation
 from ferl._tell.page import Section, Table
 from ferl._tell.render import Readable
 from ferl._util.arrays import Floats
-from ferl._util.text import plain
+from ferl._util.text import index_of, plain
 
 if TYPE_CHECKING:
     from ferl.rules import FERLClassifier
@@ -346,7 +345,7 @@ def intervene(concepts: Floats, names: Sequence[str], known: Mapping[str, Any] |
     """
     corrected = np.array(concepts, dtype=np.float64)
     for name, value in (known or {}).items():
-        column = _column(name, names)
+        column = index_of(name, names, "concept")
         given, is_given = _values(name, value, len(corrected))
         corrected[is_given, column] = given[is_given]
     return corrected
@@ -356,16 +355,8 @@ def is_known(names: Sequence[str], known: Mapping[str, Any] | None, n_rows: int)
     """Which concepts of which rows somebody has looked at, shape (n_rows, n_concepts); as in :func:`intervene`."""
     found = np.zeros((n_rows, len(names)), dtype=bool)
     for name, value in (known or {}).items():
-        found[:, _column(name, names)] = _values(name, value, n_rows)[1]
+        found[:, index_of(name, names, "concept")] = _values(name, value, n_rows)[1]
     return found
-
-
-def _column(name: str, names: Sequence[str]) -> int:
-    if name not in names:
-        near = get_close_matches(str(name), names, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"the first ones are {', '.join(map(repr, names[:3]))}."
-        raise ValueError(f"There is no concept {name!r}; {hint}")
-    return list(names).index(name)
 
 
 def _values(name: str, value: ArrayLike | None, n_rows: int) -> tuple[Floats, NDArray[np.bool_]]:

@@ -27,7 +27,7 @@ from ferl._tell.statements import Style, in_sentence, reader_names
 from ferl._util.arrays import Floats
 from ferl._util.files import replace_text
 from ferl._util.text import shown
-from ferl._wrapper import Wrapper, fitted_clone
+from ferl._wrapper import Wrapper
 from ferl.export.text import data_frame
 from ferl.metrics.comparison import Cost, cost_of_change
 from ferl.rules import FERLClassifier
@@ -163,9 +163,6 @@ class Scorecard(ClassifierMixin, Wrapper):
         self.positive = positive
         self.rounded = rounded
 
-    def _template(self) -> Any:
-        return FERLClassifier() if self.estimator is None else self.estimator
-
     @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the classifier inside.
@@ -183,8 +180,7 @@ class Scorecard(ClassifierMixin, Wrapper):
         -------
         Scorecard
         """
-        self._forget("estimator_", "_is_prefit")
-        self.estimator_ = fitted_clone(self._template(), X, y, sample_weight)
+        self._fit_inside(X, y, sample_weight)
         return self
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -246,16 +242,6 @@ class Scorecard(ClassifierMixin, Wrapper):
         ndarray of shape (n_samples, n_classes)
         """
         return self.predict_evidence(X).probability
-
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Most probable label of each row, shape (n_samples,).
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-            Rows.
-        """
-        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
 
     def predict_evidence(self, X: ArrayLike) -> Evidence:
         """Belief, plausibility and ignorance that the totals mean; the conflict is that of the classifier inside.

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from ferl._models.model import Model
 from ferl._tables.values import rounded_text
 from ferl._util.arrays import Floats
-from ferl._util.text import one_line, rgb, shown, words_of
+from ferl._util.text import feature_index, one_line, rgb, words_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -55,17 +55,10 @@ def check_least(name: str, value: int, least: int = 1) -> None:
         raise ValueError(f"{name} is {value}; it must be at least {least}.")
 
 
-def feature_index(model: Model, feature: int | str, names: list[str]) -> int:
+def drawn_feature(model: Model, feature: int | str, names: list[str]) -> int:
     """Index of a feature, given as a number, as a name of the picture or as a name of the training table."""
-    names = names[: model.n_features]
-    if isinstance(feature, str):
-        for known in (names, list(model.feature_names())):
-            if feature in known:
-                return known.index(feature)
-        raise ValueError(f"There is no feature {shown(feature)}; the features are {shown(names)}.")
-    if not 0 <= feature < len(names):
-        raise ValueError(f"feature is {feature}; there are features 0 to {len(names) - 1}.")
-    return int(feature)
+    drawn, own = names[: model.n_features], model.feature_names()
+    return feature_index(feature, own if feature in own and feature not in drawn else drawn)
 
 
 def plain(text: object) -> str:

@@ -17,7 +17,7 @@ from ferl._tables import with_indicators
 from ferl._tell.statements import reader_names
 from ferl._util.arrays import Floats
 from ferl._util.text import class_colours, value_text
-from ferl.plot.canvas import INK, Side, axes_for, check_least, class_patches, draw_map, feature_index, plain, shortened
+from ferl.plot.canvas import INK, Side, axes_for, check_least, class_patches, draw_map, drawn_feature, plain, shortened
 from ferl.rules import FERLClassifier
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def plot_decision_regions(
     model = model_of(estimator, "plot_decision_regions")
     names, labels = reader_names(model, feature_names, class_names)
     check_least("n_steps", n_steps, 2)
-    right_index, up_index = (feature_index(model, feature, names) for feature in features)
+    right_index, up_index = (drawn_feature(model, feature, names) for feature in features)
     if right_index == up_index:
         raise ValueError(f"features are {features!r}; name two different ones.")
     rows = encode_rows(estimator, model.schema, X)

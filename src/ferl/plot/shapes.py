@@ -28,7 +28,7 @@ from ferl.plot.canvas import (
     check_least,
     class_patches,
     draw_map,
-    feature_index,
+    drawn_feature,
     plain,
     require_matplotlib,
     shortened,
@@ -107,7 +107,7 @@ def plot_shapes(
     names, labels = reader_names(model, feature_names, class_names)
     check_least("max_features", max_features)
     known = read_shapes(model).all
-    wished = {feature_index(model, feature, names) for feature in (() if features is None else features)}
+    wished = {drawn_feature(model, feature, names) for feature in (() if features is None else features)}
     shapes = [shape for shape in known if features is None or wished & set(shape.features)]
     if not shapes:
         asked = sorted({names[f] for shape in known for f in shape.features})

@@ -27,7 +27,7 @@ from ferl.plot.canvas import (
     bare,
     check_least,
     class_patches,
-    feature_index,
+    drawn_feature,
     plain,
     shortened,
     write_categories,
@@ -418,7 +418,7 @@ def plot_memberships(
     if model.words is None:  # the ramps of rules are no splits
         model = model_of(estimator, "plot_memberships", TreeModel, "ferl.plot.plot_shapes")
     names, _ = reader_names(model, feature_names, None)
-    index = feature_index(model, feature, names)
+    index = drawn_feature(model, feature, names)
     tree = model.tree
     variable = None if model.words is None else model.words[index]
     nodes = _conditions_on(tree, index)

@@ -6,7 +6,16 @@ can be moved to where a fitted tree's rules describe the rows best (:func:`refit
 """
 
 from ferl._learn.word_builders import mdlp_partition, quantile_partition, triangular_partition, width_partition
-from ferl._models.words import WORDS, FuzzySet, LinguisticVariable, Partition, PartitionError, Terms, arrange, terms
+from ferl._models.words import (
+    WORDS,
+    FuzzySet,
+    LinguisticVariable,
+    Partition,
+    PartitionError,
+    WordConditions,
+    arrange,
+    word_conditions,
+)
 from ferl.words.files import load_partition, save_partition
 from ferl.words.refit import RefitResult, refit_partition
 
@@ -17,14 +26,14 @@ __all__ = [
     "Partition",
     "PartitionError",
     "RefitResult",
-    "Terms",
+    "WordConditions",
     "arrange",
     "load_partition",
     "mdlp_partition",
     "quantile_partition",
     "refit_partition",
     "save_partition",
-    "terms",
     "triangular_partition",
     "width_partition",
+    "word_conditions",
 ]

@@ -1,4 +1,4 @@
-"""The report of wide rules: charts, balance and rules are those of the model, in the dict and in a browser."""
+"""The report of rules: charts, balance and rules are those of the model, in the dict and in a browser."""
 
 from __future__ import annotations
 

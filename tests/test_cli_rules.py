@@ -1,4 +1,4 @@
-"""The command line with wide models."""
+"""The command line with rule models."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["folder"]  # a fixture
 
 def test_a_wide_model_is_fitted_and_judges_as_in_python(tmp_path, folder):
     options = ["--target", "y", "--drop", "name", "--categorical", "code", "--model", "rules", "--set", "max_rules=20"]
-    path = tmp_path / "wide.json"
+    path = tmp_path / "rules.json"
     assert "test accuracy" in ferl("fit", folder / "train.csv", *options, "--test", "0.2", "-o", path).output
     model = load_model(path)
     assert model.model_.kind == "rules"
@@ -36,9 +36,9 @@ def test_a_wide_model_is_fitted_and_judges_as_in_python(tmp_path, folder):
 def test_inspect_shows_prior_weights_and_history(tmp_path, folder):
     edited = FERLClassifier(random_state=0).fit([[0.0], [1.0], [2.0], [3.0]] * 9, [0, 0, 1, 1] * 9)
     edited.model_ = replace(edited.model_, history=({"dropped": 7},))
-    save_model(edited, tmp_path / "wide.json")
-    assert "Evidence for 1: begin with" in ferl("inspect", tmp_path / "wide.json", "--rules").output
-    text = ferl("inspect", tmp_path / "wide.json").output
+    save_model(edited, tmp_path / "rules.json")
+    assert "Evidence for 1: begin with" in ferl("inspect", tmp_path / "rules.json", "--rules").output
+    text = ferl("inspect", tmp_path / "rules.json").output
     for part in (
         "rules",
         "weights of evidence",
@@ -48,7 +48,7 @@ def test_inspect_shows_prior_weights_and_history(tmp_path, folder):
         '{"dropped": 7}',
     ):
         assert part in text
-    summary = json.loads(ferl("inspect", tmp_path / "wide.json", "--json").stdout)
+    summary = json.loads(ferl("inspect", tmp_path / "rules.json", "--json").stdout)
     assert summary["prior"] == edited.prior_.tolist()
     assert sorted(own["weight"] for own in summary["weights"]) == sorted(edited.evidence_weights_.tolist())
     assert summary["history"] == [{"dropped": 7}]
@@ -58,7 +58,7 @@ def test_inspect_shows_prior_weights_and_history(tmp_path, folder):
 
 
 def test_explain_tells_the_story_of_a_row_of_a_wide_model(tmp_path, folder):
-    path = tmp_path / "wide.json"
+    path = tmp_path / "rules.json"
     options = ["--target", "y", "--drop", "name", "--categorical", "code", "--model", "rules", "--set", "max_rules=20"]
     ferl("fit", folder / "train.csv", *options, "-o", path)
     text = ferl("explain", path, folder / "new.csv", "--row", "1", "--plain").output
@@ -72,7 +72,7 @@ def test_explain_tells_the_story_of_a_row_of_a_wide_model(tmp_path, folder):
 
 
 def test_reasons_and_scorecards_are_those_of_python(tmp_path, folder):
-    path = tmp_path / "wide.json"
+    path = tmp_path / "rules.json"
     options = ["--target", "y", "--drop", "name", "--categorical", "code", "--model", "rules", "--set", "max_rules=20"]
     ferl("fit", folder / "train.csv", *options, "-o", path)
     model = load_model(path)

@@ -1,4 +1,4 @@
-"""FERL-wide: short rules whose weights of evidence add up, and the masses that the sums mean."""
+"""Rules whose weights of evidence add up, and the masses that the sums mean."""
 
 import numpy as np
 import pandas as pd

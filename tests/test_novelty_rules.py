@@ -1,4 +1,4 @@
-"""Novelty of wide rules: the core against the oracle, its laws, and what reads it."""
+"""Novelty of rules: the core against the oracle, its laws, and what reads it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ferl._learn.grow_rules import n_candidates
 from ferl._models.neighbours import Neighbours
 from ferl._models.settings import RuleSettings
 from ferl.streaming import fit_batches
-from oracle import wide_novelty as oracle
+from oracle import rules_novelty as oracle
 from table_examples import TABLE_LAW, Floats, mixed_table
 
 SEEDS = st.integers(0, 2**32 - 1)

@@ -1,4 +1,4 @@
-"""Exported wide rules say under onnxruntime what they say in Python, to 1e-12."""
+"""Exported rules say under onnxruntime what they say in Python, to 1e-12."""
 
 from __future__ import annotations
 

@@ -13,7 +13,12 @@ from ferl.words import (
     LinguisticVariable,
     PartitionError,
 )
-from partition_examples import (
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Fuzzy sets
+# ---------------------------------------------------------------------------------------------------------------------
+from tree_examples import bare_tree
+from word_examples import (
     INF,
     LAW,
     TEMPERATURE,
@@ -23,11 +28,6 @@ from partition_examples import (
     numbers,
     variables,
 )
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Fuzzy sets
-# ---------------------------------------------------------------------------------------------------------------------
-from tree_examples import bare_tree
 
 
 def test_constructors_make_the_shapes_they_are_named_after():

@@ -1,4 +1,4 @@
-"""Stories of wide models: parts add up to the scores, agree with removal, and lead the summary."""
+"""Stories of rule models: parts add up to the scores, agree with removal, and lead the summary."""
 
 from __future__ import annotations
 
@@ -278,7 +278,7 @@ def test_what_if_takes_categories_and_refuses_what_is_no_feature():
         model.predict_proba(rows.iloc[[0]].assign(c0="level 2"))[0]
     )
     assert "a category that training did not have" in str(model.what_if(row, {"c1": "never"}).after)
-    with pytest.raises(ValueError, match=r"changes has 'c0 ', which is no feature of the model; did you mean 'c0'\?"):
+    with pytest.raises(ValueError, match=r"There is no feature 'c0 '\. Did you mean 'c0'\?"):
         model.what_if(row, {"c0 ": "level 1"})
     with pytest.raises(ValueError, match="changes is empty"):
         model.what_if(row, {})

@@ -1,4 +1,4 @@
-"""Wide rules as text, data frames and LaTeX: what is printed is the model."""
+"""Rules as text, data frames and LaTeX: what is printed is the model."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""How far a row may move before wide rules give it another label: by trying all corners.
+"""How far a row may move before rules give it another label: by trying all corners.
 
 By how much a class is ahead of another is a sum of products of memberships, each of another column. Along one column
 it is linear between the corners of the ramps, so that over a box it is least where every column is at a corner or at an

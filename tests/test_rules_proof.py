@@ -1,4 +1,4 @@
-"""Proofs about wide rules: nearest changes, certificates, slopes."""
+"""Proofs about rules: nearest changes, certificates, slopes."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from ferl._models.model import Model
 from ferl._models.nearest import nearest_changes
 from ferl_bench.attack import Attacker
 from law_examples import Floats, Table, fit, rows_near, tables
-from oracle import wide_proof as oracle
-from partition_examples import crisp_words
+from oracle import rules_proof as oracle
 from table_examples import Mixed, fit_mixed, mixed_tables, rows_beside
+from word_examples import crisp_words
 
 FEW = settings(max_examples=20, deadline=None, database=None)
 TABLES = {"iris": load_iris, "wine": load_wine, "breast_cancer": load_breast_cancer}
@@ -291,7 +291,7 @@ def test_the_report_says_what_is_proven() -> None:
     assert "Proven: a higher x0 never makes 1 less probable." in str(report)
     assert report.direction("x1", 1) is None
     assert "x1" not in str(report)
-    with pytest.raises(ValueError, match="no feature 'x9'; the features are"):
+    with pytest.raises(ValueError, match=r"no feature 'x9'\. The features are"):
         report.direction("x9", 1)
-    with pytest.raises(ValueError, match="no class 7; the classes are"):
+    with pytest.raises(ValueError, match=r"no class 7\. The classes are"):
         report.direction("x0", 7)

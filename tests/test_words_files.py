@@ -24,7 +24,7 @@ from ferl.words import (
     save_partition,
 )
 from ferl.words.files import read_set
-from partition_examples import (
+from word_examples import (
     INF,
     LAW,
     TEMPERATURE,

@@ -1,4 +1,4 @@
-"""Wide rules in plain NumPy: knots, the gain of a candidate, the best condition of a column, refits, pruning.
+"""Rules in plain NumPy: knots, the gain of a candidate, the best condition of a column, refits, pruning.
 
 Candidates are ramps between knots and sets of categories, or words that are fixed before: then no others.
 """

@@ -1,4 +1,4 @@
-"""partial_fit of wide rules: the conditions stay, the weights of evidence go on."""
+"""partial_fit of rules: the conditions stay, the weights of evidence go on."""
 
 from __future__ import annotations
 

@@ -18,11 +18,11 @@ from ferl.words import (
     arrange,
     mdlp_partition,
     quantile_partition,
-    terms,
     triangular_partition,
     width_partition,
+    word_conditions,
 )
-from partition_examples import (
+from word_examples import (
     BUILDERS,
     INF,
     LAW,
@@ -346,22 +346,28 @@ def test_mdlp_refuses_what_it_cannot_use(arguments, message):
 
 
 def test_terms_list_every_word_of_every_feature():
-    found = terms([None, TEMPERATURE, None, TEMPERATURE])
+    found = word_conditions([None, TEMPERATURE, None, TEMPERATURE])
     assert found.feature.dtype == np.int32
     assert found.feature.tolist() == [1] * 4 + [3] * 4
     assert found.word == ["normal", "fever", "not normal", "not fever"] * 2
     np.testing.assert_array_equal(found.trapezoid[:2], ends(TEMPERATURE))
     np.testing.assert_array_equal(found.trapezoid[2], TEMPERATURE.complement("normal").ends)
     assert found.trapezoid.flags.c_contiguous
-    found = terms([None, None])
+    found = word_conditions([None, None])
     assert (found.feature.shape, found.feature.dtype, found.trapezoid.shape) == ((0,), np.int32, (0, 4))
     assert found.word == []
 
 
 def test_a_complement_that_is_a_set_of_the_variable_is_not_listed_again():
     two = quantile_partition(np.arange(20.0)[:, None], n_sets=2)
-    assert terms(two).word == ["low", "high"]
-    assert terms(quantile_partition(np.arange(20.0)[:, None])).word == ["low", "medium", "high", "not low", "not high"]
+    assert word_conditions(two).word == ["low", "high"]
+    assert word_conditions(quantile_partition(np.arange(20.0)[:, None])).word == [
+        "low",
+        "medium",
+        "high",
+        "not low",
+        "not high",
+    ]
 
 
 def test_variables_find_their_features_by_name():

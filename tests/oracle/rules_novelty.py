@@ -1,4 +1,4 @@
-"""Novelty of wide rules, one row and one kept row at a time: a distance, and the entropy of the answer.
+"""Novelty of rules, one row and one kept row at a time: a distance, and the entropy of the answer.
 
 The distance is the mean over the known columns of ``|x - kept| / unit``, and the nearest of the kept rows counts. A
 column's unit is its standard deviation, divided by the square root of the evidence that it carries. Distances are

@@ -1,4 +1,4 @@
-"""Wide rules in words: the scan against the oracle, laws, words in the rules, an expert's words, rare classes."""
+"""Rules in words: the scan against the oracle, laws, words in the rules, an expert's words, rare classes."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from core_stages import stages
 from ferl import FERLClassifier, FERLTreeClassifier, export_text, load_model, save_model
-from ferl.words import FuzzySet, LinguisticVariable, quantile_partition, terms
-from oracle import wide
+from ferl.words import FuzzySet, LinguisticVariable, quantile_partition, word_conditions
+from oracle import rules as oracle
 from oracle.linguistic import Term
 from table_examples import rare_category_table
-from test_wide_core import Floats, Ints, grow, probabilities, random_table, residuals, same_bits, sample_of
+from test_rules_core import Floats, Ints, grow, probabilities, random_table, residuals, same_bits, sample_of
 
 INF = np.inf
 
 
 def random_words(rng: np.random.Generator, X: Floats, n_categories: Ints) -> list[Term]:
     """Words of quantiles, upright ones, single values, and ranges of categories; the constant column has none."""
-    found = terms(quantile_partition(np.where(np.isnan(X), np.nan, X)[:, :3]))
+    found = word_conditions(quantile_partition(np.where(np.isnan(X), np.nan, X)[:, :3]))
     words = [
         Term(int(j), tuple(ends.tolist()))
         for j, ends, own in zip(found.feature, found.trapezoid, found.is_complement, strict=True)
@@ -69,7 +69,7 @@ def test_a_scan_finds_the_gain_of_the_best_word(seed: int, sign: int) -> None:
     for column, gain in gains.items():
         own = [word for word in words if word.feature == column]
         x, way = sample.x[:, column], int(monotone[column])
-        expected = wide.best_word(x, sample.weight, own, slopes, hessian, base, way)
+        expected = oracle.best_word(x, sample.weight, own, slopes, hessian, base, way)
         assert gain == pytest.approx(max(expected, 0.0), rel=1e-4, abs=1e-9)
 
 
@@ -241,7 +241,7 @@ def test_few_rules_in_words_learn_from_more_rows() -> None:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Compact: few wide rules in words
+# Compact: few rules in words
 # ---------------------------------------------------------------------------------------------------------------------
 
 

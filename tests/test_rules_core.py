@@ -1,4 +1,4 @@
-"""The learner of wide rules: its stages against the oracle, its laws, and tables at the edge."""
+"""The learner of rules: its stages against the oracle, its laws, and tables at the edge."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from scipy.special import softmax
 
 from core_stages import stages
 from ferl import _core
-from oracle import wide
+from oracle import rules as oracle
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
@@ -116,7 +116,7 @@ def test_knots_are_weighted_quantiles_with_both_ends(seed: int) -> None:
     sample = sample_of(X, y, weight, n_categories)
     for column, found in enumerate(stages().knots(sample)):
         if n_categories[column] == 0:
-            expected = wide.knots(sample.x[:, column], sample.weight, wide.n_knots(X.shape[1], weight))
+            expected = oracle.knots(sample.x[:, column], sample.weight, oracle.n_knots(X.shape[1], weight))
             np.testing.assert_array_equal(found, expected)
 
 
@@ -135,7 +135,7 @@ def test_a_scan_finds_the_gain_of_the_best_candidate(seed: int, has_base: bool) 
     up, down = {}, {}
     for rule, node in enumerate(found["rule_node"]):
         column, rises = int(found["feature"][node]), found["trapezoid"][node, 2] == np.inf
-        own = wide.gain(fires[:, rule], gradient, hessian)
+        own = oracle.gain(fires[:, rule], gradient, hessian)
         side = up if rises or n_categories[column] else down
         side[column] = own
         # The gain is that of the condition that is returned; ordered sets have less for their luck.
@@ -143,12 +143,12 @@ def test_a_scan_finds_the_gain_of_the_best_candidate(seed: int, has_base: bool) 
     for column in range(X.shape[1]):
         x = sample.x[:, column]
         if n_categories[column]:
-            expected = wide.best_set(x, sample.weight, n_classes, gradient, hessian, base)
+            expected = oracle.best_set(x, sample.weight, n_classes, gradient, hessian, base)
             index = [k for k, node in enumerate(found["rule_node"]) if found["feature"][node] == column]
             assert (found["gain"][index[0]] if index else -1) == pytest.approx(expected, rel=1e-4)
         else:
-            most = wide.n_knots(X.shape[1], weight)
-            expected_up, expected_down = wide.best_ramps(x, sample.weight, most, gradient, hessian, base)
+            most = oracle.n_knots(X.shape[1], weight)
+            expected_up, expected_down = oracle.best_ramps(x, sample.weight, most, gradient, hessian, base)
             assert up.get(column, -1) == pytest.approx(expected_up, rel=1e-4)
             assert down.get(column, -1) == pytest.approx(expected_down, rel=1e-4)
 
@@ -163,11 +163,11 @@ def test_the_first_rule_gains_at_least_as_much_as_any_single_condition(seed: int
     gradient = sample.weight[:, None] * (np.eye(n_classes)[sample.y] - p)
     hessian = sample.weight * (p @ (1 - p) / (n_classes - 1) + 1e-6)
     ones = np.ones(sample.n_rows)
-    most = wide.n_knots(4, weight)
-    singles = [wide.best_ramps(sample.x[:, j], sample.weight, most, gradient, hessian, ones)[0] for j in range(4)]
+    most = oracle.n_knots(4, weight)
+    singles = [oracle.best_ramps(sample.x[:, j], sample.weight, most, gradient, hessian, ones)[0] for j in range(4)]
     grown = stages().path(sample, False, tau, 3, 1)
     n_conditions = len(grown["parent"]) - 1
-    own = wide.gain(firings(grown, sample.x)[:, 0], gradient, hessian) - tau * n_conditions
+    own = oracle.gain(firings(grown, sample.x)[:, 0], gradient, hessian) - tau * n_conditions
     assert own >= max(singles) - tau - 1e-3
 
 
@@ -184,8 +184,8 @@ def test_a_refit_reaches_the_least_objective(n_classes: int, strength: float, is
     ridge = strength * rng.choice([0.5, 1.0, 2.0], 12)
     offset = rng.normal(size=target.shape) * is_offset
     found = _core.refit_rules(firing, target, weight, sign, ridge, offset, 1)
-    reached = wide.objective(firing, target, weight, ridge, found["weight"], found["prior"], offset)
-    assert reached == pytest.approx(wide.optimum(firing, target, weight, ridge, sign, offset), rel=1e-5)
+    reached = oracle.objective(firing, target, weight, ridge, found["weight"], found["prior"], offset)
+    assert reached == pytest.approx(oracle.optimum(firing, target, weight, ridge, sign, offset), rel=1e-5)
     assert found["objective"] == pytest.approx(reached, rel=1e-5)
     with pytest.raises(ValueError, match="offset one row per row"):
         _core.refit_rules(firing, target, weight, sign, ridge, offset[:-1].copy(), 1)
@@ -200,8 +200,8 @@ def test_a_bounded_refit_keeps_the_signs_and_reaches_the_least_objective() -> No
     found = _core.refit_rules(firing, np.eye(2)[y], weight, sign, ridge, offset, 1)
     assert (found["weight"][:, 1] * sign >= 0).all()
     assert (found["weight"][:, 1] * sign == 0).sum() > 2  # some bounds hold weights back
-    reached = wide.objective(firing, np.eye(2)[y], weight, ridge, found["weight"], found["prior"])
-    assert reached == pytest.approx(wide.optimum(firing, np.eye(2)[y], weight, ridge, sign), rel=1e-5)
+    reached = oracle.objective(firing, np.eye(2)[y], weight, ridge, found["weight"], found["prior"])
+    assert reached == pytest.approx(oracle.optimum(firing, np.eye(2)[y], weight, ridge, sign), rel=1e-5)
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])
@@ -212,13 +212,13 @@ def test_pruning_drops_the_rule_that_costs_least_and_stays_near_its_answers(n_cl
     weight, prior = rng.normal(size=(9, n_classes)), np.zeros(n_classes)
     weight -= weight.mean(axis=1, keepdims=True)
     p = softmax(prior + firing @ weight, axis=1)
-    costs = wide.dropping_costs(firing, rows, weight, prior, 0.25 * 4.0)
+    costs = oracle.dropping_costs(firing, rows, weight, prior, 0.25 * 4.0)
     one = stages().prune(firing, rows, weight, prior, 0.0, 8, 4.0)
     assert set(range(9)) - set(one["kept"]) == {int(costs.argmin())}
     found = stages().prune(firing, rows, weight, prior, 0.02, 9, 0.1)
     q = softmax(found["prior"] + firing[:, found["kept"]] @ found["weight"], axis=1)
     assert 0 < len(found["kept"]) < 9
-    assert found["divergence"] == pytest.approx(wide.divergence(p, q, rows), abs=1e-5)
+    assert found["divergence"] == pytest.approx(oracle.divergence(p, q, rows), abs=1e-5)
     assert found["divergence"] <= 0.02
 
 
@@ -232,7 +232,7 @@ def test_rules_that_are_worth_little_are_left_out(n_classes: int, worth: float) 
     p = softmax(prior + firing @ weight, axis=1)
     smaller = {n: stages().prune(firing, rows, weight, prior, 0.0, n, 0.1)["divergence"] for n in range(10)}
     found = stages().prune(firing, rows, weight, prior, 0.0, 9, 0.1, worth)
-    assert len(found["kept"]) == wide.worthwhile_size(smaller, p, rows, worth)
+    assert len(found["kept"]) == oracle.worthwhile_size(smaller, p, rows, worth)
     assert len(found["kept"]) < 9
 
 
