@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import lsq_linear
+from sklearn.isotonic import isotonic_regression
 
 from ferl._answers import model_of
 from ferl._learn.rows import Block
@@ -18,7 +19,7 @@ from ferl._learn.update import constraint_of
 from ferl._learn.update_rules import refitted
 from ferl._models.rule_model import RuleModel
 from ferl._models.shapes import feature_of, kept_rows, mean_firing
-from ferl._models.terms import Rules
+from ferl._models.terms import CurvesAndMaps, Rules
 from ferl._tell.statements import rule_text
 from ferl._util.arrays import Bools, Floats, Ints
 from ferl._util.text import feature_index, shown
@@ -97,20 +98,27 @@ class EditedFERL(FERLClassifier):
         model, chosen = self._fitted(), self._changeable(rules)
         return self._with(dropped(model, chosen, keep_average, {"edit": "drop", "keep_average": bool(keep_average)}))
 
-    def lock(self, *rules: int) -> Self:
-        """Protect rules: later edits of them are refused with an error, and :meth:`refit` leaves their weights alone.
+    def lock(self, *terms: int | str | tuple[int | str, int | str]) -> Self:
+        """Protect terms: later edits of them are refused with an error, and :meth:`refit` leaves their weights alone.
 
         Parameters
         ----------
-        *rules : int
-            Their numbers, from 1.
+        *terms : int, str or tuple
+            Numbers of rules, from 1; the name of a feature, for its curve; two features (names, or numbers from 0),
+            for their map.
 
         Returns
         -------
         EditedFERL
         """
-        model, chosen = self._fitted(), self._indices(rules)
-        record = {"edit": "lock", "rules": [rule + 1 for rule in chosen]}
+        model = self._fitted()
+        rules = [own for own in terms if not isinstance(own, str | tuple)]
+        record: dict[str, Any] = {"edit": "lock", "rules": []}
+        if rules or not terms:
+            record["rules"] = [rule + 1 for rule in self._indices(rules)]
+        pictures = [self._picture(own) for own in terms if isinstance(own, str | tuple)]
+        if pictures:
+            record["pictures"] = [_picture_names(model, term) for term in pictures]
         return self._with(replace(model, history=(*model.history, record)))
 
     def set_weight(self, rule: int, weight: float | ArrayLike) -> Self:
@@ -132,24 +140,54 @@ class EditedFERL(FERLClassifier):
         own = centred(weight, len(model.classes))[None]
         return self._with(reweighted(model, chosen, own, model.prior, {"edit": "set_weight"}))
 
-    def flatten(self, feature: int | str) -> Self:
-        """Without the curve of a feature: rules on it alone are gone, and the prior takes over their average.
+    def flatten(self, feature: int | str | tuple[int | str, int | str]) -> Self:
+        """Without the curve of a feature, or without the map of two; the prior takes over their average.
 
-        Rules that ask the feature together with others stay; :meth:`forbid` drops them too.
+        The rules on the feature alone are part of its curve and go with it. Rules and maps of the feature together with
+        others stay; :meth:`forbid` drops them too.
 
         Parameters
         ----------
-        feature : int or str
-            Its number, from 0, or its name.
+        feature : int, str or tuple of two of them
+            Number of the feature, from 0, or its name; two features for their map.
 
         Returns
         -------
         EditedFERL
         """
+        if isinstance(feature, tuple):
+            model, term = self._fitted(), self._picture(feature)
+            self._refuse_locked_pictures([term])
+            return self._with(dropped(model, [], True, {"edit": "flatten"}, [term]))
         return self._without(feature, "flatten", alone=True)
 
+    def smooth(self, feature: int | str | tuple[int | str, int | str], *, steps: int = 1) -> Self:
+        """Smooth the curve of a feature, or the map of two: each cell becomes a mean with its neighbours.
+
+        Means are weighted by the training rows in each cell, a neighbour counting half, so that the average over the
+        training rows stays. Missing values and categories keep their values, and so do rules.
+
+        Parameters
+        ----------
+        feature : int, str or tuple of two of them
+            Number of the feature, from 0, or its name; two features for their map.
+        steps : int, default=1
+            How often; more steps make smoother curves.
+
+        Returns
+        -------
+        EditedFERL
+        """
+        if isinstance(steps, bool) or not isinstance(steps, int | np.integer) or steps < 1:
+            raise ValueError(f"steps is {shown(steps)}; it must be a whole number of at least 1.")
+        model, term = self._fitted(), self._picture(feature)
+        self._refuse_locked_pictures([term])
+        curves = with_picture(model, term, smoothed(model, term, int(steps)))
+        record = {"edit": "smooth", "pictures": [_picture_names(model, term)], "steps": int(steps)}
+        return self._with(_changed(model, record, curves=curves))
+
     def forbid(self, feature: int | str) -> Self:
-        """Without all rules that ask a feature, which then counts for nothing; the prior takes over their average.
+        """Without all rules, curves and maps of a feature, which then adds nothing; the prior takes over their average.
 
         Parameters
         ----------
@@ -167,7 +205,8 @@ class EditedFERL(FERLClassifier):
 
         Every rule that asks the feature gets a weight of the right sign, so that the scores are proven to be monotone
         where the gates are open. Rules on the feature alone get those weights that come closest to the old curve; rules
-        on several features that had the wrong sign fall silent, and the prior takes over their average.
+        on several features that had the wrong sign fall silent, and the prior takes over their average. The curve
+        behind the rules becomes the monotone one that is closest to it, and maps of the feature go.
 
         Parameters
         ----------
@@ -192,7 +231,10 @@ class EditedFERL(FERLClassifier):
             raise ValueError(
                 f"{model.schema.label(index)} holds categories; they have no order. Use flatten or set_weight."
             )
-        return self._with(made_monotone(model, index, sign, locked_rules(model)))
+        maps = pictures_on(model, index, alone=False)
+        self._refuse_locked_pictures(maps)
+        found = made_monotone(model, index, sign, locked_rules(model))
+        return self._with(with_monotone_pictures(found, index, sign))
 
     def refit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, *, ridge: float | None = None
@@ -279,9 +321,36 @@ class EditedFERL(FERLClassifier):
     def _without(self, feature: int | str, name: str, alone: bool) -> Self:
         model = self._fitted()
         index = feature_index(feature, model.feature_names())
-        rules = rules_on(model, index, alone)
+        rules, pictures = rules_on(model, index, alone), pictures_on(model, index, alone)
         self._refuse_locked(rules)
-        return self._with(dropped(model, rules, True, {"edit": name, "feature": str(model.feature_names()[index])}))
+        self._refuse_locked_pictures(pictures)
+        record = {"edit": name, "feature": str(model.feature_names()[index])}
+        return self._with(dropped(model, rules, True, record, pictures))
+
+    def _picture(self, feature: int | str | tuple[int | str, int | str]) -> int:
+        """Index of the curve of a feature, or of the map of two."""
+        model = self._fitted()
+        given = feature if isinstance(feature, tuple) else (feature,)
+        if len(given) > 2:
+            raise ValueError(f"feature is {shown(feature)}; name one feature for its curve, or two for their map.")
+        wanted = {feature_index(own, model.feature_names()) for own in given}
+        for term, columns in enumerate(() if model.curves is None else model.curves.term_columns):
+            if set(columns) == wanted:
+                return term
+        names = " and ".join(shown(model.feature_names()[own]) for own in sorted(wanted))
+        what = "curve of" if len(wanted) == 1 else "map of"
+        raise ValueError(f"There is no {what} {names} behind the rules; n_curves_ and n_maps_ count what there is.")
+
+    def _refuse_locked_pictures(self, terms: Sequence[int]) -> None:
+        model = self._fitted()
+        locked = locked_pictures(model)
+        for term in terms:
+            names = _picture_names(model, term)
+            if names in locked:
+                what = "curve" if len(names) == 1 else "map"
+                raise ValueError(
+                    f"The {what} of {' and '.join(names)} is locked. Edit a classifier in which it is not."
+                )
 
     def _indices(self, rules: Sequence[int]) -> list[int]:
         n_rules = self._fitted().n_rules
@@ -308,8 +377,10 @@ class EditedFERL(FERLClassifier):
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def dropped(model: RuleModel, rules: Sequence[int], to_prior: bool, record: dict[str, Any]) -> RuleModel:
-    """The model without some rules.
+def dropped(
+    model: RuleModel, rules: Sequence[int], to_prior: bool, record: dict[str, Any], pictures: Sequence[int] = ()
+) -> RuleModel:
+    """The model without some rules, curves and maps.
 
     Parameters
     ----------
@@ -321,6 +392,8 @@ def dropped(model: RuleModel, rules: Sequence[int], to_prior: bool, record: dict
         Whether the prior takes over what they say of the training rows on average.
     record : dict
         What the history says.
+    pictures : sequence of int, default=()
+        Indices of the curves and maps, whose average the prior always takes over.
 
     Returns
     -------
@@ -340,7 +413,12 @@ def dropped(model: RuleModel, rules: Sequence[int], to_prior: bool, record: dict
         prior = prior + gone.sum(axis=0)
     fewer = Rules(number[old.node[stays]].astype(np.int32), old.weight[stays].copy(), old.ridge[stays].copy())
     told = {"dropped": [rule + 1 for rule in rules], "conditions": [_conditions(model, rule) for rule in rules]}
-    return _changed(model, record | told, tree=tree.keep(kept), rules=fewer, prior=prior)
+    curves = model.curves
+    if pictures and curves is not None:
+        told["pictures"] = [_picture_names(model, term) for term in pictures]
+        prior = prior + curves.mean(tree)[list(pictures)].sum(axis=0)
+        curves = curves.keep([term for term in range(curves.n_terms) if term not in pictures])
+    return _changed(model, record | told, tree=tree.keep(kept), rules=fewer, prior=prior, curves=curves)
 
 
 def reweighted(
@@ -360,6 +438,70 @@ def reweighted(
 def _changed(model: RuleModel, record: dict[str, Any], **parts: Any) -> RuleModel:
     """The model with other parts, without what was learned about its old weights."""
     return replace(model, **parts, curvature=None, novelty_scale=None, history=(*model.history, record))
+
+
+def pictures_on(model: RuleModel, feature: int, alone: bool) -> list[int]:
+    """Indices of the curves and maps of a feature; ``alone``: of its curve."""
+    found = enumerate(() if model.curves is None else model.curves.term_columns)
+    return [term for term, columns in found if feature in columns and (not alone or len(columns) == 1)]
+
+
+def _picture_names(model: RuleModel, term: int) -> list[str]:
+    assert model.curves is not None
+    return [str(model.feature_names()[column]) for column in model.curves.term_columns[term]]
+
+
+def locked_pictures(model: RuleModel) -> list[list[str]]:
+    """Features of the curves and maps that are locked."""
+    locks = [record for record in model.history if record.get("edit") == "lock"]
+    found = [own for record in locks if isinstance(own := record.get("pictures"), list)]
+    return [names for own in found for names in own if isinstance(names, list)]
+
+
+def with_picture(model: RuleModel, term: int, table: Floats) -> CurvesAndMaps:
+    """The curves and maps with other values of one of them, ``table`` as from :meth:`CurvesAndMaps.table`."""
+    assert model.curves is not None
+    value = model.curves.value.copy()
+    value[model.curves.cells(term)] = table.reshape(-1, value.shape[1])
+    return replace(model.curves, value=value)
+
+
+def smoothed(model: RuleModel, term: int, steps: int) -> Floats:
+    """The values of a curve or map, each cell a mean with its neighbours along the axes of numbers.
+
+    Neighbours exchange parts in proportion to the training weight in both, so that the mean over the rows stays.
+    """
+    curves = model.curves
+    assert curves is not None
+    table = curves.table(term).copy()
+    weight = curves.support[curves.cells(term)].reshape(curves.shape(term)) + 1e-9
+    for _ in range(steps):
+        for axis, column in enumerate(curves.term_columns[term]):
+            if curves.n_categories[column]:
+                continue
+            along, own = np.moveaxis(table, axis, 0), np.moveaxis(weight, axis, 0)[..., None]
+            flow = own[1:-1] * own[2:] / (own[1:-1] + own[2:]) / 2 * np.diff(along[1:], axis=0)
+            along[1:-1] += flow / own[1:-1]
+            along[2:] -= flow / own[2:]
+    return np.asarray(table)
+
+
+def with_monotone_pictures(model: RuleModel, feature: int, sign: int) -> RuleModel:
+    """The model whose curve of a feature is the closest monotone one, and that has no map of the feature."""
+    maps = [term for term in pictures_on(model, feature, alone=False) if term not in pictures_on(model, feature, True)]
+    curves = model.curves
+    for term in pictures_on(model, feature, alone=True):
+        assert curves is not None
+        table, weight = curves.table(term).copy(), curves.support[curves.cells(term)] + 1e-9
+        line = table[1:, 1] - table[1:, 0]
+        found = isotonic_regression(line, sample_weight=weight[1:], increasing=sign > 0)
+        table[1:] = np.stack([-found / 2, found / 2], axis=1)
+        curves = with_picture(replace(model, curves=curves), term, table)
+    if curves is not None and maps:
+        prior = model.prior + curves.mean(model.tree)[maps].sum(axis=0)
+        kept = curves.keep([term for term in range(curves.n_terms) if term not in maps])
+        return replace(model, curves=kept, prior=prior)
+    return replace(model, curves=curves)
 
 
 def locked_rules(model: RuleModel) -> frozenset[int]:

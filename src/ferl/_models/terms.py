@@ -7,7 +7,8 @@ resolution costs a reader nothing, since both are read as pictures.
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -212,6 +213,22 @@ class CurvesAndMaps(Terms):
     def table(self, term: int) -> Floats:
         """Values of a term, shape (n_cells of the first axis[, of the second], n_classes)."""
         return self.value[self.cells(term)].reshape(*self.shape(term), -1)
+
+    def keep(self, terms: Sequence[int]) -> CurvesAndMaps | None:
+        """Some of the terms alone; None where that is none."""
+        if not terms:
+            return None
+        cuts = [self.cut[self.cut_start[k] : self.cut_start[k + 1]] for t in terms for k in (2 * t, 2 * t + 1)]
+        cells = np.concatenate([np.arange(self.cell_start[term], self.cell_start[term + 1]) for term in terms])
+        return replace(
+            self,
+            column=self.column[list(terms)],
+            cut_start=np.cumsum([0, *map(len, cuts)], dtype=np.int32),
+            cut=np.concatenate(cuts),
+            cell_start=np.cumsum([0, *np.diff(self.cell_start)[list(terms)]], dtype=np.int32),
+            value=self.value[cells],
+            support=self.support[cells],
+        )
 
     def cells_of(self, rows: Floats) -> Ints:
         """The cell of each row in each term, among the cells of all terms, shape (n_samples, n_terms)."""
