@@ -34,14 +34,16 @@ def scores_alone(scores):
         1.0,
     )
     nothing = np.zeros(0, dtype=np.int32)
-    return _core.Scores(tree, nothing, np.zeros((0, len(scores))), scores, nothing, np.zeros((0, 2)), nothing, 1.0)
+    return _core.Scores(
+        tree, nothing, np.zeros((0, len(scores))), scores, 0 * scores, nothing, np.zeros((0, 2)), nothing, 1.0
+    )
 
 
 def weighed(scores):
     shape = (1, len(scores))
-    out = [np.empty(shape), np.empty(shape), np.empty(shape), np.empty(1), np.empty(1)]
+    out = [np.empty(shape), np.empty(shape), np.empty(shape), np.empty(1), np.empty(1), np.empty(1)]
     scores_alone(scores).weigh(np.zeros((1, 1)), 1, *out)
-    return [own[0] for own in out]
+    return [own[0] for own in out[:5]]
 
 
 @LAW

@@ -16,6 +16,7 @@ struct RuleWeights {
   std::vector<double> weight;         // [rule][class]
   std::vector<double> size;           // [rule]: sum of the absolute weights
   std::vector<double> prior;          // [class]
+  std::vector<double> base;           // [class]: the scores where no support is left, those of the class frequencies
   double prior_size = 0;
   int n_classes = 0;
   // Columns that are read, each once, and where among them those of the nodes and of the gates are.
@@ -23,7 +24,8 @@ struct RuleWeights {
   std::vector<std::size_t> column_of_node, column_of_gate;
 };
 
-// One gate for each column that a rule asks: where a row lies outside what training saw, all weights count for less.
+// One gate for each column that a rule asks: where a row lies outside what training saw, all weights count for less, and
+// the class frequencies for more.
 struct Supports {
   std::vector<Column> column;
   std::vector<Gate> gate;
@@ -37,10 +39,11 @@ void list_columns(const Tree& tree, const Supports& supports, RuleWeights& weigh
 
 struct MassView {
   double *belief, *plausibility, *probability;  // [row][class]
-  double *ignorance, *conflict;                 // [row]
+  double *ignorance, *conflict, *support;       // [row]
 };
 
-// F = s (prior + sum of firing times weight), where s is the product of the gates; `out`: [row][class].
+// s F + (1 - s) base, where F = prior + sum of firing times weight and s is the product of the gates: with all gates open
+// the summed weights to the last bit, with one closed the class frequencies; `out`: [row][class].
 void add_scores(const Tree& tree, const RuleWeights& weights, const Supports& supports, const MatrixView& x,
                 int n_threads, double* out);
 // The softmax of each row's scores, [row][class]: the probability among its masses.
@@ -49,13 +52,13 @@ void give_probabilities(const Tree& tree, const RuleWeights& weights, const Supp
 // The same of one row, to the last bit: blocks are for many.
 void give_probabilities(const Tree& tree, const RuleWeights& weights, const Supports& supports, const double* row,
                         double* out);
-// The masses of each row's scores, in closed form.
+// The masses of each row's scores, in closed form, discounted by the support: what they lose lies on all classes.
 void weigh_evidence(const Tree& tree, const RuleWeights& weights, const Supports& supports, const MatrixView& x,
                     int n_threads, MassView out);
 // Entropy in nats of the probabilities that each row's scores mean; `out`: [row].
 void measure_entropy(const Tree& tree, const RuleWeights& weights, const Supports& supports, const MatrixView& x,
                      int n_threads, double* out);
-// The masses that given scores mean, [row][class]; the scores are centred in place, and conflict is left alone.
+// The masses that given scores mean, [row][class]; the scores are centred in place, conflict and support left alone.
 void weigh_scores(double* scores, std::size_t n_rows, std::size_t n_classes, MassView out);
 
 }  // namespace ferl

@@ -300,6 +300,7 @@ class Scores:
         rule_node: Ints,
         weight: Floats,
         prior: Floats,
+        base: Floats,
         columns: Ints,
         range: Floats,
         n_categories: Ints,
@@ -316,6 +317,7 @@ class Scores:
         probability: Floats,
         ignorance: Floats,
         conflict: Floats,
+        support: Floats,
     ) -> None: ...
     def certified_radius(self, x: Floats, label: Ints, scale: Floats, n_threads: int, out: Floats) -> None: ...
     def nearest_flips(

@@ -164,9 +164,10 @@ class EditedFERL(FERLClassifier):
     def monotone(self, feature: int | str, sign: int) -> Self:
         """Make the log-odds of the second of two classes never fall, or never rise, as a feature grows.
 
-        Every rule that asks the feature gets a weight of the right sign, so that the scores are proven to be monotone
-        where the gates are open. Rules on the feature alone get those weights that come closest to the old curve; rules
-        on several features that had the wrong sign fall silent, and the prior takes over their average.
+        Every rule that asks the feature gets a weight of the right sign, so that the scores are proven to be monotone.
+        Rules on the feature alone get those weights that come closest to the old curve; rules on several features that
+        had the wrong sign fall silent, and the prior takes over their average. Outside the range of the training rows
+        the feature counts as its nearest end: no gate closes for it.
 
         Parameters
         ----------
@@ -534,7 +535,8 @@ def made_monotone(model: RuleModel, feature: int, sign: int, locked: Iterable[in
     new = np.stack([-wished[changed] / 2, wished[changed] / 2], axis=1)
     record = {"edit": "monotone", "feature": str(model.feature_names()[feature]), "sign": int(sign)}
     prior = model.prior + np.array([-shift / 2, shift / 2])
-    return reweighted(model, [rules[k] for k in changed], new, prior, record)
+    level = replace(model, level_columns=tuple(sorted({*model.level_columns, feature})))  # a gate would break it
+    return reweighted(level, [rules[k] for k in changed], new, prior, record)
 
 
 def _agrees(line: Floats, direction: Floats) -> Bools:

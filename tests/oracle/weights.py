@@ -3,7 +3,8 @@
 A weight of evidence ``w > 0`` for a class is the simple mass function that gives ``1 - exp(-w)`` to the class and the
 rest to the whole frame; a weight against it gives the same mass to its complement. Dempster's rule combines them
 (Denoeux, 2019). Weights for one class add up, so that only the net weight of each class counts. Then the scores of wide
-rules: rules are chains of nodes, and one gate for each column that a rule asks fades all that is said.
+rules: rules are chains of nodes, and one gate for each column that a rule asks fades all that is said towards the class
+frequencies. As far as the gates are closed the masses are discounted (Shafer): what they lose goes to the whole frame.
 """
 
 from __future__ import annotations
@@ -49,6 +50,12 @@ def closed_form(scores: Floats) -> tuple[Floats, Floats, float]:
     return belief, eta * np.exp(w - largest), float(eta * np.exp(-weight_against.sum() - largest))
 
 
+def discounted(masses: tuple[Floats, Floats, float], support: float) -> tuple[Floats, Floats, float]:
+    """Belief, plausibility and ignorance of a source that is believed as far as ``support``."""
+    belief, plausibility, ignorance = masses
+    return support * belief, support * plausibility + (1 - support), support * ignorance + (1 - support)
+
+
 def brute_force(scores: Floats) -> Masses:
     """Masses by combining one simple mass function for each class over all subsets of the frame."""
     w, n = net_weights(scores), len(scores)
@@ -84,7 +91,7 @@ def supports(model: Any, x: Floats) -> Floats:
     if not model.reading.support_gate:
         return out
     n_categories = tree.n_categories(x.shape[1])
-    for column in sorted({int(j) for j in tree.feature[1:]}):
+    for column in sorted({int(j) for j in tree.feature[1:]} - set(model.level_columns)):
         value = x[:, column]
         if n_categories[column]:
             is_open = np.where(value >= n_categories[column], UNSEEN_GATE, 1.0)
@@ -94,11 +101,34 @@ def supports(model: Any, x: Floats) -> Floats:
     return out
 
 
-def contributions(model: Any, x: Floats) -> Floats:
-    """What each rule, and last the prior, adds to the scores, shape (n_rows, n_rules + 1, n_classes)."""
+def base_scores(model: Any) -> Floats:
+    """Scores without any evidence: logarithms of the class weights, to twelve digits so that ties are ties, centred.
+
+    A class without rows counts as half a row, or half of the rarest other class if that is less.
+    """
+    weight = model.tree.class_weight[0]
+    seen = weight[weight > 0]
+    if not len(seen):
+        return np.zeros(len(weight))
+    logs = np.log(np.where(weight > 0, weight, min(1.0, seen.min()) / 2) / weight.sum()).round(12)
+    return logs - logs.mean()
+
+
+def gated_contributions(model: Any, x: Floats) -> Floats:
+    """What each rule, and last the prior, adds as far as the gates are open; shape as of :func:`contributions`."""
     firing = fire(model.tree, x, gated=False)[:, model.rules.node]
     always = np.column_stack([firing, np.ones(len(x))]) * supports(model, x).prod(axis=1, keepdims=True)
     return always[:, :, None] * np.vstack([model.rules.weight, model.prior])
+
+
+def contributions(model: Any, x: Floats) -> Floats:
+    """What each rule, and last the prior, adds to the scores, shape (n_rows, n_rules + 1, n_classes).
+
+    ``log pi + s (F - log pi)``: the prior stands for the class frequencies as far as the gates are closed.
+    """
+    parts = gated_contributions(model, x)
+    parts[:, -1] += (1 - supports(model, x).prod(axis=1))[:, None] * base_scores(model)
+    return parts
 
 
 def column_contributions(model: Any, x: Floats) -> Floats:

@@ -46,6 +46,7 @@ def fit_rules(settings: RuleSettings, rows: Rows) -> RuleModel:
         rules=rules,
         prior=prior_of_all_rows(grown["prior"], sampled.astype(np.float64), tree.class_weight[0]),
         ranges=np.column_stack([ground.sampler.low, ground.sampler.high]),
+        level_columns=() if ground.constraint is None else tuple(np.flatnonzero(ground.constraint).tolist()),
     )
     return model.with_novelty_scale(candidates, n_most)
 

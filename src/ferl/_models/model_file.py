@@ -611,6 +611,7 @@ def _rule_attributes(found: dict[str, Any], tree: FuzzyTree) -> dict[str, Any]:
         "rules": Rules(node, weight, form["ridge"]),
         "prior": prior,
         "ranges": form["ranges"],
+        "level_columns": () if form["level_columns"] is None else tuple(form["level_columns"].tolist()),
         "curvature": None if curvature is None else Curvature(**curvature),
         "novelty_scale": scale,
     }

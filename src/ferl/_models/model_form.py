@@ -96,6 +96,7 @@ WEIGHTS = Object(
         "ridge": Numbers(("rules",), 0.0, LARGEST),
         "prior": Numbers(("classes",), -LARGEST, LARGEST),
         "ranges": Numbers(("columns", 2), infinite=True),
+        "level_columns": Integers(None, below="columns", ascending=True),
         "curvature": Object(
             {
                 "rules": Numbers(("weights", "weights"), -LARGEST, LARGEST),
@@ -104,7 +105,7 @@ WEIGHTS = Object(
         ),
         "novelty_scale": Numbers((N_LEVELS,), 0.0, infinite=True),
     },
-    frozenset({"curvature", "novelty_scale"}),
+    frozenset({"level_columns", "curvature", "novelty_scale"}),
 )
 GATES = Object({"support_gate": FLAG, "gate_margin": Value(lambda v: is_number(v) and v > 0, "a number above 0")})
 READING = Object(

@@ -97,6 +97,9 @@ class RuleModel(Model):
         Score of each class before any rule applies.
     ranges : ndarray of shape (n_columns, 2)
         Range of each column over all training rows.
+    level_columns : tuple of int
+        Columns without a gate, outside whose range the evidence stays as it is at the nearest end: those of monotone
+        constraints, which a closing gate would break.
     curvature : Curvature, optional
         How well the weights are known, for later blocks of rows; models that began with ``partial_fit`` have it.
     novelty_scale : ndarray of shape (101,), optional
@@ -107,6 +110,7 @@ class RuleModel(Model):
     rules: Rules
     prior: Floats
     ranges: Floats
+    level_columns: tuple[int, ...] = ()
     curvature: Curvature | None = None
     novelty_scale: Floats | None = None
 
@@ -139,6 +143,25 @@ class RuleModel(Model):
     # -----------------------------------------------------------------------------------------------------------------
 
     @cached_property
+    def base(self) -> Floats:
+        """Scores where no support is left: the logarithms of the class frequencies less their mean, shape (n_classes,).
+
+        A class without rows counts as half a row, or half of the rarest other class if that is less. Twelve digits, so
+        that classes that weights made equally frequent have equal scores.
+        """
+        weight = self.tree.class_weight[0]
+        if not weight.any():
+            return np.zeros(len(weight))
+        least = min(1.0, float(weight[weight > 0].min())) / 2
+        logs = np.log(np.where(weight > 0, weight, least) / weight.sum()).round(12)
+        return np.asarray(logs - logs.mean())
+
+    @cached_property
+    def gated_columns(self) -> Ints:
+        """Columns whose gates close outside the training range: those of conditions, but for the level ones."""
+        return np.setdiff1d(super().gated_columns, np.array(self.level_columns, dtype=np.int32))
+
+    @cached_property
     def scores(self) -> _core.Scores:
         """The rules and their weights, compiled."""
         columns = self.gated_columns
@@ -147,6 +170,7 @@ class RuleModel(Model):
             self.rules.node,
             self.rules.weight,
             self.prior,
+            self.base,
             columns,
             self.ranges[columns],
             self.tree.n_categories(len(self.ranges))[columns],
@@ -154,7 +178,7 @@ class RuleModel(Model):
         )
 
     def decision_scores(self, rows: Floats, n_threads: int = 1) -> Floats:
-        """The summed weights of evidence, shape (n_samples, n_classes)."""
+        """Summed weights of evidence, shape (n_samples, n_classes); where gates close, more and more the frequencies."""
         out = np.empty((len(rows), len(self.classes)))
         self.scores.scores(rows, n_threads, out)
         return out
@@ -162,7 +186,8 @@ class RuleModel(Model):
     def evidence(self, rows: Floats, n_threads: int = 1) -> ScoreEvidence:
         """The evidence of the summed weights."""
         found = ScoreEvidence.empty(len(rows), self.classes)
-        self.scores.weigh(rows, n_threads, found.belief, found.upper, found.softmax, found.ignorance, found.conflict)
+        masses = found.belief, found.upper, found.softmax, found.ignorance, found.conflict, found.support
+        self.scores.weigh(rows, n_threads, *masses)
         return found
 
     def probabilities(self, rows: Floats, n_threads: int = 1) -> Floats:
@@ -184,25 +209,27 @@ class RuleModel(Model):
         return out
 
     def lift(self, rows: Floats, evidence: Evidence) -> Floats:
-        """Logarithm of probability divided by frequency, shape (n_samples, n_classes).
-
-        Gates withhold the prior as they withhold the rules; so the frequencies count as far as the gates are open.
-        """
-        support = self.supports(rows).prod(axis=1)
+        """Logarithm of probability divided by frequency, shape (n_samples, n_classes); 0 without any support."""
         with np.errstate(divide="ignore"):
             known = np.log(np.where(self.class_frequency > 0, self.class_frequency, 1.0))
-            return np.asarray(np.log(evidence.probability) - support[:, None] * known)
+            # Rounded, so that classes are equal where there is no evidence.
+            return np.asarray(np.log(evidence.probability) - known).round(10)
 
     # -----------------------------------------------------------------------------------------------------------------
     # What each term, column and feature adds
     # -----------------------------------------------------------------------------------------------------------------
 
     def contributions(self, rows: Floats, n_threads: int = 1) -> Floats:
-        """What each term, and last the prior, adds to the scores, shape (n_samples, n_terms + 1, n_classes)."""
+        """What each term, and last the prior, adds to the scores, shape (n_samples, n_terms + 1, n_classes).
+
+        As far as gates are closed the prior is that of the class frequencies.
+        """
         applies = [block.activation(self.tree, rows, n_threads) for block in self.terms]
         openness = self.supports(rows).prod(axis=1)[:, None]
         weight = np.vstack([*(block.weight for block in self.terms), self.prior])
-        return np.asarray((np.column_stack([*applies, np.ones(len(rows))]) * openness)[:, :, None] * weight)
+        parts = np.asarray((np.column_stack([*applies, np.ones(len(rows))]) * openness)[:, :, None] * weight)
+        parts[:, -1] += (1 - openness) * self.base
+        return parts
 
     def feature_contributions(self, rows: Floats, n_threads: int = 1) -> Floats:
         """What each feature, and last the prior, adds to the scores, shape (n_samples, n_features + 1, n_classes).

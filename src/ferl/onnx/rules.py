@@ -57,10 +57,14 @@ def rule_answers(
         activation += [(n_before + terms, phi) for terms, phi in add_activation(block, graph, model.tree, rows)]
         n_before += len(block.weight)
     weight, support = np.vstack([block.weight for block in model.terms]), _support(graph, model, rows)
-    scores, size = _scores(graph, model, rows, weight, activation, support)
-    found = {"scores": scores} | _masses(graph, scores, size, len(model.classes))
+    sums, size = _scores(graph, model, rows, weight, activation, support)
+    scores = sums if support is None else graph("Add", sums, _base(graph, model, support))
+    masses = _masses(graph, scores, len(model.classes))
+    if support is not None and len(model.classes) > 1:
+        masses = _discounted(graph, masses, support)
+    found = {"scores": scores, "conflict": _conflict(graph, sums, size, len(model.classes))} | masses
     if contributions:
-        found["contributions"] = _contributions(graph, rows, np.vstack([weight, model.prior]), activation, support)
+        found["contributions"] = _contributions(graph, model, rows, weight, activation, support)
     if measure is not None:
         found["novelty"] = _novelty(graph, model, rows, scores, support, measure)
     return found
@@ -69,7 +73,7 @@ def rule_answers(
 def _scores(
     graph: Graph, model: RuleModel, rows: Rows, weight: Any, activation: Activation, support: Value | None
 ) -> list[Value]:
-    """F = s (prior + sum of activation times weight), s the product of the gates; and the sum of all |weights|."""
+    """Weights summed as far as gates are open, s (prior + sum of activation times weight); and all |weights|."""
     # The last row: the absolute weights of each term, whose sum tells what cancelled.
     table = np.column_stack([weight, np.abs(weight).sum(axis=1)]).T
     prior = np.append(model.prior, np.abs(model.prior).sum())[:, None]
@@ -81,15 +85,27 @@ def _scores(
     return graph.several("Split", 2, sums, np.array([len(prior) - 1, 1]))
 
 
-def _contributions(graph: Graph, rows: Rows, weight: Any, activation: Activation, support: Value | None) -> Value:
+def _base(graph: Graph, model: RuleModel, support: Value) -> Value:
+    """What the class frequencies add as far as gates are closed, (1 - s) base."""
+    return graph("Mul", graph("Sub", 1.0, support), model.base[:, None])
+
+
+def _contributions(
+    graph: Graph, model: RuleModel, rows: Rows, weight: Any, activation: Activation, support: Value | None
+) -> Value:
     """What each term, and last the prior, adds to the scores, shape (n_rows, n_terms + 1, n_classes)."""
+    weight = np.vstack([weight, model.prior])
     always = graph("Expand", np.ones((1, 1)), rows.shape(1))
     applies = graph.join([*(phi for _, phi in activation), always])
     if support is not None:
         applies = graph("Mul", applies, support)
     order = np.concatenate([*(terms for terms, _ in activation), [len(weight) - 1]])
     by_term = graph("Transpose", graph.take(applies, np.argsort(order)), perm=[1, 0])
-    return graph("Mul", graph.insert_axis(by_term, 2), weight)
+    parts = graph("Mul", graph.insert_axis(by_term, 2), weight)
+    if support is None:
+        return parts
+    base = graph("Transpose", _base(graph, model, support), perm=[1, 0])
+    return graph("Add", parts, graph("Mul", graph.insert_axis(base, 1), np.eye(1, len(weight), len(weight) - 1).T))
 
 
 def _support(graph: Graph, model: RuleModel, rows: Rows) -> Value | None:
@@ -164,14 +180,33 @@ def _distinct_conditions(tree: FuzzyTree) -> tuple[NDArray[np.intp], NDArray[np.
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def _masses(graph: Graph, scores: Value, size: Value, n_classes: int) -> dict[str, Value]:
+def _discounted(graph: Graph, masses: dict[str, Value], support: Value) -> dict[str, Value]:
+    """The masses as far as gates are open; the rest lies on all classes."""
+    rest = graph("Sub", 1.0, support)
+    faded = {name: graph("Mul", masses[name], support) for name in ("belief", "plausibility", "ignorance")}
+    return masses | faded | {name: graph("Add", faded[name], rest) for name in ("plausibility", "ignorance")}
+
+
+def _conflict(graph: Graph, sums: Value, size: Value, n_classes: int) -> Value:
+    """The share of all weights that cancelled."""
+    net = graph.total(graph("Abs", _centred(graph, sums, n_classes)), 0)
+    is_said = graph("Greater", size, 0.0)
+    kept = graph("Div", net, graph("Where", is_said, size, 1.0))
+    return graph("Where", is_said, graph.between(graph("Sub", 1.0, kept), 0.0, 1.0), 0.0)
+
+
+def _centred(graph: Graph, scores: Value, n_classes: int) -> Value:
+    return graph("Sub", scores, graph("Div", graph.total(scores, 0), float(n_classes)))
+
+
+def _masses(graph: Graph, scores: Value, n_classes: int) -> dict[str, Value]:
     """Dempster's rule of one simple mass function for each class; as ``masses_of`` in cpp/rules/scores.cpp."""
-    names = ("belief", "plausibility", "probability", "ignorance", "conflict")
+    names = ("belief", "plausibility", "probability", "ignorance")
     if n_classes == 1:  # what lies on the whole frame lies on its only class
-        nothing = graph("Mul", size, 0.0)
+        nothing = graph("Mul", scores, 0.0)
         sure = graph("Add", nothing, 1.0)
-        return dict(zip(names, (sure, sure, sure, nothing, nothing), strict=True))
-    weight = graph("Sub", scores, graph("Div", graph.total(scores, 0), float(n_classes)))
+        return dict(zip(names, (sure, sure, sure, nothing), strict=True))
+    weight = _centred(graph, scores, n_classes)
     speaks_for, is_against = graph("Greater", weight, 0.0), graph("Less", weight, 0.0)
     most = graph("Max", graph("ReduceMax", weight, axes=[0], keepdims=1), 0.0)
     against = graph.total(graph("Max", graph("Neg", weight), 0.0), 0)
@@ -189,12 +224,8 @@ def _masses(graph: Graph, scores: Value, size: Value, n_classes: int) -> dict[st
     belief = graph("Where", speaks_for, graph("Min", graph("Div", lead, total), plausibility), 0.0)
     said = _exponential(graph, graph("Neg", graph("Add", most, against)))
     ignorance = graph("Where", graph("Greater", against, 0.0), graph("Min", graph("Div", said, total), 1.0), 1.0)
-    net = graph.total(graph("Abs", weight), 0)
-    is_said = graph("Greater", size, 0.0)
-    kept = graph("Div", net, graph("Where", is_said, size, 1.0))
-    conflict = graph("Where", is_said, graph.between(graph("Sub", 1.0, kept), 0.0, 1.0), 0.0)
     probability = graph("Div", power, graph.total(power, 0))
-    return dict(zip(names, (belief, plausibility, probability, ignorance, conflict), strict=True))
+    return dict(zip(names, (belief, plausibility, probability, ignorance), strict=True))
 
 
 def _exponential(graph: Graph, value: Value) -> Value:

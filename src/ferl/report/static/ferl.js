@@ -217,6 +217,7 @@ const ferlEngine = (() => {
       this.columns = this.terms.flatMap((own) => own.columns);
       this.isLinear = this.terms.every((own) => own.isLinear);
       this.prior = numbers(model.prior);
+      this.base = numbers(model.base); // scores of the class frequencies, where no support is left
       this.columnGate = model.gate.map((own) => ({ ...own, range: numbers(own.range) }));
       this.novelty = model.novelty.measure === "neighbour" ? new Neighbours(this) : new Residual(this);
     }
@@ -233,8 +234,10 @@ const ferlEngine = (() => {
       const support = openness.reduce((product, own) => product * own, 1);
       const contributions = activation.map((phi, term) => this.weight[term].map((own) => phi * own * support));
       contributions.push(this.prior.map((own) => own * support));
-      const scores = this.prior.map((_, c) => contributions.reduce((sum, own) => sum + own[c], 0));
-      const answer = this.masses(scores, contributions);
+      const sums = this.prior.map((_, c) => contributions.reduce((sum, own) => sum + own[c], 0));
+      const conflict = this.conflict(sums, contributions), scores = this.withBase(sums, support);
+      contributions.push(this.withBase(contributions.pop(), support));
+      const answer = { ...this.masses(scores, support), conflict };
       const most = Math.max(...answer.belief);
       answer.set = answer.plausibility.map((mass) => mass >= most - this.constants.tie);
       answer.label = argmax(answer.probability);
@@ -249,9 +252,9 @@ const ferlEngine = (() => {
     briefly(values) {
       const row = this.withIndicators(values), activation = this.activation(row, this.fire(row, false));
       const support = this.columnGate.reduce((product, own) => product * this.openness(own, row[own.column]), 1);
-      const scores = this.prior.map((own, c) =>
+      const sums = this.prior.map((own, c) =>
         activation.reduce((sum, phi, term) => sum + phi * this.weight[term][c] * support, 0) + own * support);
-      const { belief, probability } = this.masses(scores, []);
+      const { belief, probability } = this.masses(this.withBase(sums, support), support);
       return { label: argmax(probability), probability, isSilent: belief.every((mass) => mass === 0) };
     }
 
@@ -261,13 +264,30 @@ const ferlEngine = (() => {
       return gateOf(own.range, x);
     }
 
+    // As far as gates are closed the class frequencies count.
+    withBase(sums, support) {
+      return sums.map((own, c) => own + (1 - support) * this.base[c]);
+    }
+
+    centred(scores) {
+      const mean = scores.reduce((sum, own) => sum + own, 0) / this.nClasses;
+      return scores.map((own) => own - mean);
+    }
+
+    // The share of all weights that cancelled.
+    conflict(sums, contributions) {
+      const size = contributions.flat().reduce((all, own) => all + Math.abs(own), 0);
+      const net = this.centred(sums).reduce((all, own) => all + Math.abs(own), 0);
+      return size > 0 ? clip(1 - net / size) : 0;
+    }
+
     // Dempster's rule of one simple mass function for each class: for the class where its net weight is above zero,
-    // against it where it is below.
-    masses(scores, contributions) {
+    // against it where it is below. Discounted by the support: the rest lies on all classes.
+    masses(scores, support) {
       // What lies on the whole frame lies on its only class.
-      if (this.nClasses === 1) return { belief: [1], plausibility: [1], probability: [1], ignorance: 0, conflict: 0 };
+      if (this.nClasses === 1) return { belief: [1], plausibility: [1], probability: [1], ignorance: 0 };
       const exp = (x) => Math.exp(Math.min(this.constants.largest_exponent, Math.max(-this.constants.largest_exponent, x)));
-      const mean = scores.reduce((sum, own) => sum + own, 0) / this.nClasses, w = scores.map((own) => own - mean);
+      const w = this.centred(scores), closed = 1 - support;
       const most = Math.max(0, ...w), against = w.reduce((sum, own) => sum + Math.max(-own, 0), 0);
       const unit = exp(-most), power = w.map((own) => exp(own - most));
       const sum = power.reduce((total, own) => total + own, 0);
@@ -277,12 +297,12 @@ const ferlEngine = (() => {
       const rest = w.filter((own) => own >= 0).length === 1 ? unit * (1 - excluded) : unit;
       const plausibility = power.map((own) => Math.min(1, own / total));
       const belief = power.map((own, c) => (w[c] > 0 ? Math.min(Math.max(0, own - rest) / total, plausibility[c]) : 0));
-      const size = contributions.flat().reduce((all, own) => all + Math.abs(own), 0);
-      const net = w.reduce((all, own) => all + Math.abs(own), 0);
+      const ignorance = against > 0 ? Math.min(1, exp(-most - against) / total) : 1;
       return {
-        belief, plausibility, probability: power.map((own) => own / sum),
-        ignorance: against > 0 ? Math.min(1, exp(-most - against) / total) : 1,
-        conflict: size > 0 ? clip(1 - net / size) : 0,
+        belief: belief.map((own) => own * support),
+        plausibility: plausibility.map((own) => own * support + closed),
+        probability: power.map((own) => own / sum),
+        ignorance: ignorance * support + closed,
       };
     }
 
