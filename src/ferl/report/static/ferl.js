@@ -258,6 +258,12 @@ const ferlEngine = (() => {
       return { label: argmax(probability), probability, isSilent: belief.every((mass) => mass === 0) };
     }
 
+    // The summed weights with all gates open, as a scorecard adds them up.
+    opened(values) {
+      const row = this.withIndicators(values), activation = this.activation(row, this.fire(row, false));
+      return this.prior.map((own, c) => activation.reduce((sum, phi, term) => sum + phi * this.weight[term][c], own));
+    }
+
     openness(own, x) {
       if (isMissing(x)) return 1;
       if (own.n_categories > 0) return x < own.n_categories ? 1 : this.constants.unseen_gate;

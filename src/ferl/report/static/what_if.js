@@ -340,7 +340,7 @@ const ferlPage = (() => {
     const positive = choice.value === "" ? ranked[1] : Number(choice.value);
     const { unit, neutral } = data.reasons;
     if (classes.length === 2) {
-      const total = neutral + unit * (answer.scores[1] - answer.scores[0]);
+      const [first, second] = engine.opened(state.values), total = neutral + unit * (second - first);
       byId("points").replaceChildren("The row has ", figure(total, fixed(total, 0), "points"), ` points for ${classes[1]}. `);
     }
     const found = ferlChanges.reasons(engine, data.reasons, answer, positive).map((own) =>
