@@ -99,7 +99,8 @@ def test_the_card_worked_out_by_hand_gives_the_total_of_any_value(rounded):
     np.testing.assert_allclose(found, card.total(rows), rtol=0, atol=1e-9)
     if not rounded:  # and so does the page
         task = {"model": page_form(clf.model_), "rows": numbers(clf._rows(rows))}
-        opened = np.array(run("({ model, rows }) => rows.map((row) => ferlEngine(model).opened(row.map(Number)))", task))
+        added_up = "({ model, rows }) => rows.map((row) => ferlEngine(model).opened(row.map(Number)))"
+        opened = np.array(run(added_up, task))
         np.testing.assert_allclose(card.neutral + card.unit * (opened[:, 1] - opened[:, 0]), found, rtol=0, atol=1e-9)
     far = rows[(rows["income"] == 1e6) & (rows["debt"] == 1e6)]
     np.testing.assert_allclose(card.predict_proba(far), clf.predict_proba(far), rtol=0, atol=1e-12)

@@ -16,13 +16,16 @@ namespace {
 class BoundScores {
  public:
   BoundScores(const BoundTree& tree, const Codes& rule_node, const CMatrix& weight, const Vector& prior,
-              const Vector& base, const Codes& columns, const CMatrix& range, const Codes& n_categories, double margin)
+              const Vector& base, const Codes& columns, std::size_t n_fading, const CMatrix& range,
+              const Codes& n_categories, double margin)
       : tree_(tree) {
     const std::size_t n_rules = rule_node.shape(0), n_classes = prior.shape(0), n_columns = columns.shape(0);
     require(n_classes > 0 && weight.shape(0) == n_rules && weight.shape(1) == n_classes && base.shape(0) == n_classes,
             "weight must have one row per rule and one column per class, as prior and base have.");
     require(range.shape(0) == n_columns && range.shape(1) == 2 && n_categories.shape(0) == n_columns && margin > 0,
             "range and n_categories must have one row per column, and the margin must be positive.");
+    require(n_fading <= n_columns, "No more gates can fade scores than there are.");
+    supports_.n_fading = n_fading;
     check_category_counts(n_categories);
     weights_.n_classes = static_cast<int>(n_classes);
     weights_.weight = copy(weight);
@@ -157,9 +160,9 @@ void weigh_scores(OutMatrix scores, OutMatrix belief, OutMatrix plausibility, Ou
 void bind_scores(nb::module_& m) {
   nb::class_<BoundScores>(m, "Scores")
       .def(nb::init<const BoundTree&, const Codes&, const CMatrix&, const Vector&, const Vector&, const Codes&,
-                    const CMatrix&, const Codes&, double>(),
-           nb::keep_alive<1, 2>(), "tree"_a, "rule_node"_a, "weight"_a, "prior"_a, "base"_a, "columns"_a, "range"_a,
-           "n_categories"_a, "margin"_a)
+                    std::size_t, const CMatrix&, const Codes&, double>(),
+           nb::keep_alive<1, 2>(), "tree"_a, "rule_node"_a, "weight"_a, "prior"_a, "base"_a, "columns"_a, "n_fading"_a,
+           "range"_a, "n_categories"_a, "margin"_a)
       .def("scores", &BoundScores::scores, "x"_a, "n_threads"_a, "out"_a.noconvert())
       .def("probabilities", &BoundScores::probabilities, "x"_a, "n_threads"_a, "out"_a.noconvert())
       .def("weigh", &BoundScores::weigh, "x"_a, "n_threads"_a, "belief"_a.noconvert(), "plausibility"_a.noconvert(),

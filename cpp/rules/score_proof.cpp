@@ -35,7 +35,7 @@ ScoreProof::ScoreProof(const Tree& tree, const RuleWeights& weights, const Suppo
   most_frequent_ = static_cast<Label>(std::max_element(base.begin(), base.end()) - base.begin());
   for (std::size_t o = 0; o < tree.size(); ++o)
     if (weights.rule_of[o] >= 0) add_rule(static_cast<std::size_t>(weights.rule_of[o]), o);
-  for (const Column column : supports.column) gated_axis_.push_back(axis_of(column));
+  for (std::size_t k = 0; k < supports.n_fading; ++k) gated_axis_.push_back(axis_of(supports.column[k]));
   for (Axis& axis : axes_) find_corners(axis);
   find_tolerances();
 }
@@ -303,7 +303,7 @@ Corners ScoreProof::corners(Column column) {
   Corners found;
   for (const Axis& axis : axes_)
     if (axis.column == column) found.at = axis.corners;
-  for (std::size_t k = 0; k < supports_.column.size(); ++k) {
+  for (std::size_t k = 0; k < gated_axis_.size(); ++k) {
     if (supports_.column[k] != column || !(supports_.gate[k].slope > 0)) continue;
     add_bends(supports_.gate[k], found.at);
     found.reach = 1 / supports_.gate[k].slope;

@@ -106,7 +106,7 @@ class ScoreProof : public RowProof {
   const Supports& supports_;
   std::vector<Axis> axes_;
   std::vector<Conditions> rules_;
-  std::vector<std::size_t> gated_axis_;  // [column of supports]
+  std::vector<std::size_t> gated_axis_;  // [column of supports that fades scores]
   std::vector<double> tolerance_;        // [class]: how far a computed score may lie from what the corners say
   std::vector<double> row_, row_score_;
   // Scratch memory of move and of the search for a row that is behind.

@@ -37,14 +37,14 @@ class BlockScores {
     score.resize(n * n_classes);
     for (std::size_t c = 0; c < n_classes; ++c)
       for (std::size_t i = 0; i < n; ++i)
-        score[i * n_classes + c] = mixed(by_class_[c * kBlockRows + i], support[i], weights_->base[c]);
-    for (std::size_t i = 0; i < n; ++i) size[i] *= support[i];
+        score[i * n_classes + c] = mixed(by_class_[c * kBlockRows + i], fade_[i], weights_->base[c]);
+    for (std::size_t i = 0; i < n; ++i) size[i] *= fade_[i];
   }
 
   // The sum of the absolute weights of a row that did not cancel, as far as the gates are open.
   double net(std::size_t i) const {
     const std::size_t n_classes = weights_->n_classes;
-    const auto gated = [&](std::size_t c) { return by_class_[c * kBlockRows + i] * support[i]; };
+    const auto gated = [&](std::size_t c) { return by_class_[c * kBlockRows + i] * fade_[i]; };
     double mean = 0, sum = 0;
     for (std::size_t c = 0; c < n_classes; ++c) mean += gated(c);
     mean /= static_cast<double>(n_classes);
@@ -53,7 +53,7 @@ class BlockScores {
   }
 
   std::vector<double> score, size;  // [row][class], [row]
-  const double* support = nullptr;  // [row]
+  const double* support = nullptr;  // [row]: of all gates
 
  private:
   void gather(const Block& block) {
@@ -85,10 +85,11 @@ class BlockScores {
     }
   }
 
-  // The product of the gates, of each row.
+  // The product of the gates, of each row; on the way that of those that fade scores.
   const double* product_of_gates(std::size_t n) {
     double *now = support_, *next = support_ + kBlockRows;
     std::fill_n(now, n, 1.0);
+    std::fill_n(fade_, n, 1.0);
     for (std::size_t k = 0; k < supports_->column.size(); ++k) {
       const double* x = columns_.data() + weights_->column_of_gate[k] * kBlockRows;
       if (supports_->n_categories[k] == 0)  // an empty trapezoid is always full
@@ -96,6 +97,7 @@ class BlockScores {
       else
         for (std::size_t i = 0; i < n; ++i) next[i] = now[i] * supports_->opens(k, x[i]);
       std::swap(now, next);
+      if (k + 1 == supports_->n_fading) std::copy_n(now, n, fade_);
     }
     return now;
   }
@@ -104,7 +106,7 @@ class BlockScores {
   const RuleWeights* weights_ = nullptr;
   const Supports* supports_ = nullptr;
   std::vector<double> columns_, phi_, by_class_;  // [column], [depth], [class], each with the rows of the block
-  double support_[2 * kBlockRows];
+  double support_[2 * kBlockRows], fade_[kBlockRows];
 };
 
 // Dempster's rule of one simple mass function for each class, of weight |w|: for the class where w > 0, against it where
@@ -235,9 +237,9 @@ void give_probabilities(const Tree& tree, const RuleWeights& weights, const Supp
     const double* v = weights.weight.data() + static_cast<std::size_t>(weights.rule_of[o]) * n_classes;
     for (std::size_t c = 0; c < n_classes; ++c) score[c] += phi[depth] * v[c];
   }
-  double support = 1;
-  for (std::size_t k = 0; k < supports.column.size(); ++k) support *= supports.opens(k, row[supports.column[k]]);
-  for (std::size_t c = 0; c < n_classes; ++c) score[c] = mixed(score[c], support, weights.base[c]);
+  double fade = 1;
+  for (std::size_t k = 0; k < supports.n_fading; ++k) fade *= supports.opens(k, row[supports.column[k]]);
+  for (std::size_t c = 0; c < n_classes; ++c) score[c] = mixed(score[c], fade, weights.base[c]);
   const double sum = powers_of(score.data(), n_classes, out).sum;
   for (std::size_t c = 0; c < n_classes; ++c) out[c] /= sum;
 }

@@ -25,11 +25,13 @@ struct RuleWeights {
 };
 
 // One gate for each column that a rule asks: where a row lies outside what training saw, all weights count for less, and
-// the class frequencies for more.
+// the class frequencies for more. The last columns are level: their gates discount the masses, but fade no score, which
+// would break a monotone constraint.
 struct Supports {
   std::vector<Column> column;
   std::vector<Gate> gate;
   std::vector<std::int32_t> n_categories;  // of the column; 0: it holds numbers
+  std::size_t n_fading = 0;                // columns before the level ones
   // How open the gate of the k-th of these columns is to a value.
   double opens(std::size_t k, double x) const;
 };
@@ -42,8 +44,8 @@ struct MassView {
   double *ignorance, *conflict, *support;       // [row]
 };
 
-// s F + (1 - s) base, where F = prior + sum of firing times weight and s is the product of the gates: with all gates open
-// the summed weights to the last bit, with one closed the class frequencies; `out`: [row][class].
+// s F + (1 - s) base, where F = prior + sum of firing times weight and s is the product of the gates that fade scores:
+// with all of them open the summed weights to the last bit, with one closed the class frequencies; `out`: [row][class].
 void add_scores(const Tree& tree, const RuleWeights& weights, const Supports& supports, const MatrixView& x,
                 int n_threads, double* out);
 // The softmax of each row's scores, [row][class]: the probability among its masses.

@@ -302,6 +302,7 @@ class Scores:
         prior: Floats,
         base: Floats,
         columns: Ints,
+        n_fading: int,
         range: Floats,
         n_categories: Ints,
         margin: float,

@@ -52,7 +52,7 @@ def edit(estimator: FERLClassifier) -> EditedFERL:
     >>> changed.n_rules_ < clf.n_rules_
     True
     >>> print(changed.cost(X[1::2], y[1::2]))
-    accuracy 0.9366 -> 0.9331, log-loss 0.1458 -> 0.1581, AUC 0.9892 -> 0.9874; 9 of 284 rows get another label
+    accuracy 0.9366 -> 0.9331, log-loss 0.1459 -> 0.1581, AUC 0.9892 -> 0.9874; 9 of 284 rows get another label
     """
     model = model_of(estimator, "edit", RuleModel, "FERLClassifier")
     parameters = FERLClassifier().get_params()
@@ -167,7 +167,7 @@ class EditedFERL(FERLClassifier):
         Every rule that asks the feature gets a weight of the right sign, so that the scores are proven to be monotone.
         Rules on the feature alone get those weights that come closest to the old curve; rules on several features that
         had the wrong sign fall silent, and the prior takes over their average. Outside the range of the training rows
-        the feature counts as its nearest end: no gate closes for it.
+        the feature counts as its nearest end in scores and probabilities; its gate takes away from belief alone.
 
         Parameters
         ----------

@@ -52,6 +52,7 @@ def wide_answer(model: Any, x: Floats) -> dict[str, NDArray[Any]]:
     return {
         "firing": fire(model.tree, x, gated=False),
         "scores": scores,
+        "fade": weights.fading(model, x),
         "contributions": parts,
         "featureContributions": np.concatenate([by_features(model, by_column), by_column[:, -1:]], axis=1),
         "belief": belief,

@@ -91,7 +91,7 @@ def supports(model: Any, x: Floats) -> Floats:
     if not model.reading.support_gate:
         return out
     n_categories = tree.n_categories(x.shape[1])
-    for column in sorted({int(j) for j in tree.feature[1:]} - set(model.level_columns)):
+    for column in sorted({int(j) for j in tree.feature[1:]}):
         value = x[:, column]
         if n_categories[column]:
             is_open = np.where(value >= n_categories[column], UNSEEN_GATE, 1.0)
@@ -99,6 +99,12 @@ def supports(model: Any, x: Floats) -> Floats:
             is_open = gate(model.ranges[column], np.nan_to_num(value), model.reading.gate_margin)
         out[:, column] = np.where(np.isnan(value), 1.0, is_open)
     return out
+
+
+def fading(model: Any, x: Floats) -> Floats:
+    """How far all that is said counts, shape (n_rows,): the gates of level columns fade the masses, not the scores."""
+    is_level = np.isin(np.arange(x.shape[1]), model.level_columns)
+    return np.asarray(supports(model, x)[:, ~is_level].prod(axis=1))
 
 
 def base_scores(model: Any) -> Floats:
@@ -117,7 +123,7 @@ def base_scores(model: Any) -> Floats:
 def gated_contributions(model: Any, x: Floats) -> Floats:
     """What each rule, and last the prior, adds as far as the gates are open; shape as of :func:`contributions`."""
     firing = fire(model.tree, x, gated=False)[:, model.rules.node]
-    always = np.column_stack([firing, np.ones(len(x))]) * supports(model, x).prod(axis=1, keepdims=True)
+    always = np.column_stack([firing, np.ones(len(x))]) * fading(model, x)[:, None]
     return always[:, :, None] * np.vstack([model.rules.weight, model.prior])
 
 
@@ -127,7 +133,7 @@ def contributions(model: Any, x: Floats) -> Floats:
     ``log pi + s (F - log pi)``: the prior stands for the class frequencies as far as the gates are closed.
     """
     parts = gated_contributions(model, x)
-    parts[:, -1] += (1 - supports(model, x).prod(axis=1))[:, None] * base_scores(model)
+    parts[:, -1] += (1 - fading(model, x))[:, None] * base_scores(model)
     return parts
 
 

@@ -28,10 +28,10 @@ def advantages(model: Any, rows: Floats, label: int) -> Floats:
 
 
 def support(model: Any, rows: Floats) -> Floats:
-    """The product of the gates, shape (n_rows,)."""
+    """The product of the gates that fade scores, shape (n_rows,)."""
     found = np.ones(len(rows))
     n_categories = model.tree.n_categories(rows.shape[1])
-    for column in model.gated_columns:
+    for column in np.setdiff1d(model.gated_columns, model.level_columns):
         x = rows[:, column]
         if n_categories[column]:
             found *= np.where(x >= n_categories[column], UNSEEN_GATE, 1.0)
@@ -54,7 +54,7 @@ def labels(model: Any, rows: Floats) -> Any:
 def corners(model: Any, column: int) -> list[float]:
     """Where ramps and the gate of a column bend."""
     points = set(model.tree.trapezoid[model.tree.feature == column].ravel().tolist())
-    if column in model.gated_columns:
+    if column in model.gated_columns and column not in model.level_columns:
         low, high = model.ranges[column].tolist()
         reach = model.reading.gate_margin * (high - low)
         points |= {low - reach, low, high, high + reach}

@@ -98,8 +98,8 @@ class RuleModel(Model):
     ranges : ndarray of shape (n_columns, 2)
         Range of each column over all training rows.
     level_columns : tuple of int
-        Columns without a gate, outside whose range the evidence stays as it is at the nearest end: those of monotone
-        constraints, which a closing gate would break.
+        Columns outside whose range scores stay as they are at the nearest end: those of monotone constraints, which
+        fading scores would break. Their gates discount belief and plausibility alone.
     curvature : Curvature, optional
         How well the weights are known, for later blocks of rows; models that began with ``partial_fit`` have it.
     novelty_scale : ndarray of shape (101,), optional
@@ -158,8 +158,14 @@ class RuleModel(Model):
 
     @cached_property
     def gated_columns(self) -> Ints:
-        """Columns whose gates close outside the training range: those of conditions, but for the level ones."""
-        return np.setdiff1d(super().gated_columns, np.array(self.level_columns, dtype=np.int32))
+        """Columns whose gates close outside the training range: those of conditions, the level ones last."""
+        columns = super().gated_columns
+        return columns[np.argsort(np.isin(columns, self.level_columns), kind="stable")]
+
+    @cached_property
+    def n_fading(self) -> int:
+        """Number of gated columns that fade scores; the level ones are behind them."""
+        return int(np.isin(self.gated_columns, self.level_columns, invert=True).sum())
 
     @cached_property
     def scores(self) -> _core.Scores:
@@ -172,13 +178,14 @@ class RuleModel(Model):
             self.prior,
             self.base,
             columns,
+            self.n_fading,
             self.ranges[columns],
             self.tree.n_categories(len(self.ranges))[columns],
             self.reading.gate_margin,
         )
 
     def decision_scores(self, rows: Floats, n_threads: int = 1) -> Floats:
-        """Summed weights of evidence, shape (n_samples, n_classes); where gates close, more and more the frequencies."""
+        """The summed weights of evidence, or as far as gates close the frequencies, shape (n_samples, n_classes)."""
         out = np.empty((len(rows), len(self.classes)))
         self.scores.scores(rows, n_threads, out)
         return out
@@ -208,6 +215,10 @@ class RuleModel(Model):
         self.scores.supports(rows, out)
         return out
 
+    def fading(self, rows: Floats) -> Floats:
+        """How far the summed weights count, against the class frequencies, shape (n_samples,)."""
+        return np.asarray(self.supports(rows)[:, : self.n_fading].prod(axis=1))
+
     def lift(self, rows: Floats, evidence: Evidence) -> Floats:
         """Logarithm of probability divided by frequency, shape (n_samples, n_classes); 0 without any support."""
         with np.errstate(divide="ignore"):
@@ -225,7 +236,7 @@ class RuleModel(Model):
         As far as gates are closed the prior is that of the class frequencies.
         """
         applies = [block.activation(self.tree, rows, n_threads) for block in self.terms]
-        openness = self.supports(rows).prod(axis=1)[:, None]
+        openness = self.fading(rows)[:, None]
         weight = np.vstack([*(block.weight for block in self.terms), self.prior])
         parts = np.asarray((np.column_stack([*applies, np.ones(len(rows))]) * openness)[:, :, None] * weight)
         parts[:, -1] += (1 - openness) * self.base
@@ -285,7 +296,7 @@ class RuleModel(Model):
     # -----------------------------------------------------------------------------------------------------------------
 
     def lost_support(self, rows: Floats, n_threads: int = 1) -> Floats:
-        """Share of all weights of evidence that gates withhold, by column, shape (n_samples, n_columns).
+        """Share of all evidence that gates withhold from belief, by column, shape (n_samples, n_columns).
 
         One minus the product of the gates, shared among them by their logarithms, or among those that are closed.
         """

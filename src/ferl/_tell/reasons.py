@@ -163,8 +163,7 @@ class _Candidates:
             usual = [0.0] * len(self.curves)  # curves are told less their means
             expected = parts.firing * weight
         of_curves = np.array(usual) - np.reshape(got, (len(usual), len(rows))).T
-        support = self.model.supports(rows).prod(axis=1)[:, None]
-        lost = np.asarray(support * np.hstack([of_curves, expected - fits * weight]))
+        lost = np.asarray(self.model.fading(rows)[:, None] * np.hstack([of_curves, expected - fits * weight]))
         order = np.argsort(-lost, axis=1, kind="stable")[:, :n]
         return [
             tuple(self._reason(row, fit, k, float(costs[k]), unit) for k in chosen.tolist() if costs[k] > _NOTHING)

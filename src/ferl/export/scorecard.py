@@ -134,7 +134,7 @@ class Scorecard(ClassifierMixin, Wrapper):
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> card = Scorecard(FERLClassifier(max_rules=8, random_state=0), rounded=True).fit(X[::2], y[::2])
     >>> print(card.cost(X[1::2], y[1::2]))
-    accuracy 0.9507 -> 0.9507, log-loss 0.1496 -> 0.1497, AUC 0.9878 -> 0.9878; 0 of 284 rows get another label
+    accuracy 0.9507 -> 0.9507, log-loss 0.1497 -> 0.1498, AUC 0.9878 -> 0.9878; 0 of 284 rows get another label
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -272,7 +272,7 @@ class Scorecard(ClassifierMixin, Wrapper):
         -------
         Evidence
         """
-        inside = self._classifier("predict_evidence").predict_evidence(X)
+        inside = self._model().evidence(self._classifier("predict_evidence")._rows(X))
         return ScoreEvidence.of_scores(self._scores(X), inside.conflict, self.classes_, inside.support)
 
     def cost(self, X: ArrayLike, y: ArrayLike) -> Cost:
@@ -395,6 +395,9 @@ class Scorecard(ClassifierMixin, Wrapper):
         self._take_fitted(step)
         return cast(FERLClassifier, self.estimator_)
 
+    def _model(self) -> RuleModel:
+        return model_of(self._classifier("a scorecard"), "Scorecard", RuleModel, "FERLClassifier")
+
     def _positive(self) -> int:
         """Index of the class that points speak for, of two classes."""
         classes = self.classes_.tolist()
@@ -417,7 +420,7 @@ class Scorecard(ClassifierMixin, Wrapper):
     ) -> tuple[ScoreTable, Style]:
         """The table in points, whose base holds the points of even odds, and the names it is told with."""
         self._validate_params()
-        model = model_of(self._classifier("a scorecard"), "Scorecard", RuleModel, "FERLClassifier")
+        model = self._model()
         names, labels = reader_names(model, feature_names, class_names)
         style = Style(model, names, [in_sentence(str(label)) for label in labels], max_listed=None)
         scale = partial(self._count.scale, positive=self._positive())
@@ -433,9 +436,9 @@ class Scorecard(ClassifierMixin, Wrapper):
         if scores.shape[1] == 1 < len(self.classes_):
             halves = [-scores / 2, scores / 2]
             scores = np.hstack(halves if self._positive() == 1 else halves[::-1])
-        model = model_of(self._classifier("a scorecard"), "Scorecard", RuleModel, "FERLClassifier")
-        support = model.supports(self.estimator_._rows(X)).prod(axis=1)[:, None]
-        return np.asarray(support * scores + (1 - support) * model.base)
+        model = self._model()
+        fading = model.fading(self.estimator_._rows(X))[:, None]
+        return np.asarray(fading * scores + (1 - fading) * model.base)
 
     # -----------------------------------------------------------------------------------------------------------------
     # What all forms share
@@ -444,7 +447,7 @@ class Scorecard(ClassifierMixin, Wrapper):
     def _meaning(self, style: Style) -> list[str]:
         """What totals mean, line by line."""
         told = self._count.meaning(style.classes, self._positive())
-        return [*told, OUTSIDE_CARD] if len(style.model.gated_columns) else told
+        return [*told, OUTSIDE_CARD] if len(self._model().gated_columns) else told
 
     def _columns(self, feature_names: Sequence[str] | None, class_names: Sequence[str] | None) -> dict[str, list[Any]]:
         table, style = self._table(feature_names, class_names)

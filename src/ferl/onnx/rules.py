@@ -18,6 +18,7 @@ from ferl._models.neighbours import ENTROPY_SHARE
 from ferl._models.novelty import LOST_MASS
 from ferl._models.rule_model import RuleModel, Rules, Terms
 from ferl._models.tree import FuzzyTree
+from ferl._util.arrays import Ints
 from ferl.onnx.graph import (
     Graph,
     Rows,
@@ -56,22 +57,24 @@ def rule_answers(
     for block in model.terms:
         activation += [(n_before + terms, phi) for terms, phi in add_activation(block, graph, model.tree, rows)]
         n_before += len(block.weight)
-    weight, support = np.vstack([block.weight for block in model.terms]), _support(graph, model, rows)
-    sums, size = _scores(graph, model, rows, weight, activation, support)
-    scores = sums if support is None else graph("Add", sums, _base(graph, model, support))
+    weight, gated = np.vstack([block.weight for block in model.terms]), model.gated_columns
+    fading, level = (_support(graph, model, rows, own) for own in (gated[: model.n_fading], gated[model.n_fading :]))
+    support = graph("Mul", fading, level) if fading is not None and level is not None else fading or level
+    sums, size = _scores(graph, model, rows, weight, activation, fading)
+    scores = sums if fading is None else graph("Add", sums, _base(graph, model, fading))
     masses = _masses(graph, scores, len(model.classes))
     if support is not None and len(model.classes) > 1:
         masses = _discounted(graph, masses, support)
     found = {"scores": scores, "conflict": _conflict(graph, sums, size, len(model.classes))} | masses
     if contributions:
-        found["contributions"] = _contributions(graph, model, rows, weight, activation, support)
+        found["contributions"] = _contributions(graph, model, rows, weight, activation, fading)
     if measure is not None:
         found["novelty"] = _novelty(graph, model, rows, scores, support, measure)
     return found
 
 
 def _scores(
-    graph: Graph, model: RuleModel, rows: Rows, weight: Any, activation: Activation, support: Value | None
+    graph: Graph, model: RuleModel, rows: Rows, weight: Any, activation: Activation, fading: Value | None
 ) -> list[Value]:
     """Weights summed as far as gates are open, s (prior + sum of activation times weight); and all |weights|."""
     # The last row: the absolute weights of each term, whose sum tells what cancelled.
@@ -80,51 +83,51 @@ def _scores(
     sums = graph("Expand", prior, rows.shape(len(prior)))
     for terms, phi in activation:
         sums = graph("Add", sums, graph("MatMul", table[:, terms], phi))
-    if support is not None:
-        sums = graph("Mul", sums, support)
+    if fading is not None:
+        sums = graph("Mul", sums, fading)
     return graph.several("Split", 2, sums, np.array([len(prior) - 1, 1]))
 
 
-def _base(graph: Graph, model: RuleModel, support: Value) -> Value:
+def _base(graph: Graph, model: RuleModel, fading: Value) -> Value:
     """What the class frequencies add as far as gates are closed, (1 - s) base."""
-    return graph("Mul", graph("Sub", 1.0, support), model.base[:, None])
+    return graph("Mul", graph("Sub", 1.0, fading), model.base[:, None])
 
 
 def _contributions(
-    graph: Graph, model: RuleModel, rows: Rows, weight: Any, activation: Activation, support: Value | None
+    graph: Graph, model: RuleModel, rows: Rows, weight: Any, activation: Activation, fading: Value | None
 ) -> Value:
     """What each term, and last the prior, adds to the scores, shape (n_rows, n_terms + 1, n_classes)."""
     weight = np.vstack([weight, model.prior])
     always = graph("Expand", np.ones((1, 1)), rows.shape(1))
     applies = graph.join([*(phi for _, phi in activation), always])
-    if support is not None:
-        applies = graph("Mul", applies, support)
+    if fading is not None:
+        applies = graph("Mul", applies, fading)
     order = np.concatenate([*(terms for terms, _ in activation), [len(weight) - 1]])
     by_term = graph("Transpose", graph.take(applies, np.argsort(order)), perm=[1, 0])
     parts = graph("Mul", graph.insert_axis(by_term, 2), weight)
-    if support is None:
+    if fading is None:
         return parts
-    base = graph("Transpose", _base(graph, model, support), perm=[1, 0])
+    base = graph("Transpose", _base(graph, model, fading), perm=[1, 0])
     return graph("Add", parts, graph("Mul", graph.insert_axis(base, 1), np.eye(1, len(weight), len(weight) - 1).T))
 
 
-def _support(graph: Graph, model: RuleModel, rows: Rows) -> Value | None:
-    """The product of one gate for each column that a term reads, shape (1, n_rows); None: there are no gates."""
-    columns = model.gated_columns
-    if not len(columns):
+def _support(graph: Graph, model: RuleModel, rows: Rows, columns: Ints) -> Value | None:
+    """The product of the gates of some columns, shape (1, n_rows); None: there are none."""
+    n_gates = len(columns)
+    if not n_gates:
         return None
     n_categories = model.tree.n_categories(rows.n_columns)[columns]
     holds_numbers = n_categories == 0
     gates = []
     if holds_numbers.any():
-        own = model.scores.gate[holds_numbers].T[:, :, None]
+        own = model.scores.gate[np.isin(model.gated_columns, columns[holds_numbers])].T[:, :, None]
         gates.append(gate_openness(graph, rows, columns[holds_numbers], own))
     if not holds_numbers.all():
         columns, n_categories = columns[~holds_numbers], n_categories[~holds_numbers]
         is_seen = graph("Less", rows.values_of(columns), n_categories.astype(np.float64)[:, None])
         is_open = graph("Or", is_seen, rows.missing_in(columns))
         gates.append(graph("Where", is_open, 1.0, _core.UNSEEN_GATE))
-    return graph.product(graph.join(gates), len(model.gated_columns))
+    return graph.product(graph.join(gates), n_gates)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -231,12 +231,12 @@ const ferlEngine = (() => {
     judge(values) {
       const row = this.withIndicators(values), firing = this.fire(row, false), activation = this.activation(row, firing);
       const openness = this.columnGate.map((own) => this.openness(own, row[own.column]));
-      const support = openness.reduce((product, own) => product * own, 1);
-      const contributions = activation.map((phi, term) => this.weight[term].map((own) => phi * own * support));
-      contributions.push(this.prior.map((own) => own * support));
+      const support = openness.reduce((product, own) => product * own, 1), fade = this.fading(row);
+      const contributions = activation.map((phi, term) => this.weight[term].map((own) => phi * own * fade));
+      contributions.push(this.prior.map((own) => own * fade));
       const sums = this.prior.map((_, c) => contributions.reduce((sum, own) => sum + own[c], 0));
-      const conflict = this.conflict(sums, contributions), scores = this.withBase(sums, support);
-      contributions.push(this.withBase(contributions.pop(), support));
+      const conflict = this.conflict(sums, contributions), scores = this.withBase(sums, fade);
+      contributions.push(this.withBase(contributions.pop(), fade));
       const answer = { ...this.masses(scores, support), conflict };
       const most = Math.max(...answer.belief);
       answer.set = answer.plausibility.map((mass) => mass >= most - this.constants.tie);
@@ -245,16 +245,16 @@ const ferlEngine = (() => {
       const distance = this.novelty.parts(row, lost);
       const parts = this.model.novelty.measure === "neighbour" ? this.withEntropy(distance, scores, lost, byColumn) : distance;
       const featureContributions = [...this.byFeature(byColumn), contributions[activation.length]];
-      return { ...answer, firing, scores, contributions, featureContributions, ...this.withNovelty(parts, lost) };
+      return { ...answer, firing, scores, fade, contributions, featureContributions, ...this.withNovelty(parts, lost) };
     }
 
     // The label alone, and whether nothing is said for it.
     briefly(values) {
       const row = this.withIndicators(values), activation = this.activation(row, this.fire(row, false));
       const support = this.columnGate.reduce((product, own) => product * this.openness(own, row[own.column]), 1);
-      const sums = this.prior.map((own, c) =>
-        activation.reduce((sum, phi, term) => sum + phi * this.weight[term][c] * support, 0) + own * support);
-      const { belief, probability } = this.masses(this.withBase(sums, support), support);
+      const fade = this.fading(row), sums = this.prior.map((own, c) =>
+        activation.reduce((sum, phi, term) => sum + phi * this.weight[term][c] * fade, 0) + own * fade);
+      const { belief, probability } = this.masses(this.withBase(sums, fade), support);
       return { label: argmax(probability), probability, isSilent: belief.every((mass) => mass === 0) };
     }
 
@@ -270,9 +270,13 @@ const ferlEngine = (() => {
       return gateOf(own.range, x);
     }
 
-    // As far as gates are closed the class frequencies count.
-    withBase(sums, support) {
-      return sums.map((own, c) => own + (1 - support) * this.base[c]);
+    // How far the summed weights count, and not the class frequencies.
+    fading(row) {
+      return this.columnGate.reduce((product, own) => (own.fades ? product * this.openness(own, row[own.column]) : product), 1);
+    }
+
+    withBase(sums, fade) {
+      return sums.map((own, c) => own + (1 - fade) * this.base[c]);
     }
 
     centred(scores) {

@@ -371,8 +371,7 @@ const ferlPage = (() => {
   // What each value adds to the log-odds of the compared classes, beside the average training row.
   function balanceOf(answer) {
     const compared = comparison(answer), { apart } = compared;
-    const support = 1 - answer.supportDeficit.reduce((sum, part) => sum + part, 0);
-    const usual = data.usual.map((weight) => support * apart(weight));
+    const usual = data.usual.map((weight) => answer.fade * apart(weight));
     return { ...compared, usual, moves: features.map((_, j) => apart(answer.featureContributions[j]) - usual[j]) };
   }
 
