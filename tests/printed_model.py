@@ -175,7 +175,10 @@ class PrintedModel:
             prior = pairs(self.line("prior"))
             scores = np.array([prior[label] for label in self.labels])
             added = sum((own.adds(rows, self.labels) for own in self.pictures), np.zeros((len(rows), 1)))
-            scores = self.support(rows)[:, None] * (scores + added + (fit @ said if len(said) else 0.0))
+            scores = scores + added + (fit @ said if len(said) else np.zeros((len(rows), 1)))
+            if base := pairs(self.line("base")):
+                fading = self.support(rows)[:, None]
+                scores = fading * scores + (1 - fading) * [base[label] for label in self.labels]
             odds = np.exp(scores - scores.max(axis=1, keepdims=True))
             return np.asarray(odds / odds.sum(axis=1, keepdims=True))
         fit = fit * [rule.believed for rule in self.rules]

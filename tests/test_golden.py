@@ -60,6 +60,7 @@ def answers_of_python(own: Vectors):
         return shared | {
             "firing": clf.tree_.fire(own.rows, gated=False),
             "scores": model.decision_scores(own.rows),
+            "fade": model.fading(own.rows),
             "contributions": clf.contributions(table),
             "featureContributions": clf.feature_contributions(table),
             "probability": clf.predict_proba(table),

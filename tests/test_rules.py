@@ -9,10 +9,12 @@ from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.model_selection import cross_val_predict
 
-from ferl import FERLClassifier, FERLTreeClassifier, NoveltyDetector, _core
+from ferl import FERLClassifier, FERLTreeClassifier, NoveltyDetector, _core, load_model, save_model
+from ferl._util.text import number_text
 from ferl.abstention import RiskControlledFERL
 from ferl.calibration import CalibratedFERL
 from ferl.conformal import ConformalFERL
+from ferl.editing import edit
 from ferl.streaming import fit_batches
 from oracle import weights as oracle
 from table_examples import mixed_table
@@ -34,14 +36,16 @@ def scores_alone(scores):
         1.0,
     )
     nothing = np.zeros(0, dtype=np.int32)
-    return _core.Scores(tree, nothing, np.zeros((0, len(scores))), scores, nothing, np.zeros((0, 2)), nothing, 1.0)
+    return _core.Scores(
+        tree, nothing, np.zeros((0, len(scores))), scores, 0 * scores, nothing, 0, np.zeros((0, 2)), nothing, 1.0
+    )
 
 
 def weighed(scores):
     shape = (1, len(scores))
-    out = [np.empty(shape), np.empty(shape), np.empty(shape), np.empty(1), np.empty(1)]
+    out = [np.empty(shape), np.empty(shape), np.empty(shape), np.empty(1), np.empty(1), np.empty(1)]
     scores_alone(scores).weigh(np.zeros((1, 1)), 1, *out)
-    return [own[0] for own in out]
+    return [own[0] for own in out[:5]]
 
 
 @LAW
@@ -345,3 +349,110 @@ def test_the_name_wide_is_to_be_left_out():
 
 def test_a_path_of_prunings_is_for_trees():
     assert not hasattr(FERLClassifier(random_state=0), "cost_complexity_pruning_path")
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Far away
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def rare_class(**options):
+    """Two classes, the second one in about 3 % of 600 rows."""
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(600, 3))
+    y = (X[:, 0] + X[:, 1] + 0.5 * rng.normal(size=600) > 3).astype(int)
+    return X, y, FERLClassifier(random_state=0, **options).fit(X, y)
+
+
+def test_far_away_the_probability_is_the_class_frequencies(example):
+    X, y, clf = example
+    far = X[:5] + 3 * np.ptp(X, axis=0)
+    frequency = np.bincount(np.searchsorted(clf.classes_, y)) / len(y)
+    np.testing.assert_allclose(clf.predict_proba(far), np.tile(frequency, (5, 1)), rtol=1e-11)
+    assert (clf.predict(far) == clf.classes_[frequency.argmax()]).all()
+    np.testing.assert_allclose(clf.contributions(far).sum(axis=1), clf.model_.decision_scores(far), atol=1e-12)
+    np.testing.assert_allclose(clf.model_.lift(far, clf.predict_evidence(far)), 0, atol=1e-9)
+
+
+def test_the_scores_lie_between_those_of_the_frequencies_and_the_summed_weights():
+    X, y, clf = rare_class()
+    gate = int(clf.model_.gated_columns[0])
+    rows = np.repeat(X[:40], 2, axis=0)
+    rows[1::2, gate] = X[:, gate].max() + 0.25 * np.ptp(X[:, gate])
+    support = 1 - clf.support_deficit(rows).sum(axis=1)
+    opened = clf.reading(support_gate=False).decision_function(rows)
+    base = np.log(y.mean() / (1 - y.mean()))
+    np.testing.assert_allclose(clf.decision_function(rows), base + support * (opened - base), atol=1e-9)
+    assert (clf.decision_function(rows)[::2] == opened[::2]).all()  # to the last bit inside the range
+    np.testing.assert_allclose(support[1::2], 0.75)
+
+
+@pytest.mark.parametrize("options", [{}, {"monotonic_cst": [1, 1, 0]}, {"class_weight": "balanced"}])
+def test_of_two_classes_belief_and_plausibility_enclose_the_probability_at_any_support(options):
+    X, _, clf = rare_class(**options)
+    rng = np.random.default_rng(1)
+    rows = X[rng.integers(len(X), size=3000)] + rng.uniform(-1, 1, (3000, 3)) * np.ptp(X, axis=0)
+    evidence = clf.predict_evidence(rows)
+    assert (evidence.support < 1).mean() > 0.5
+    assert (evidence.belief <= evidence.probability + 1e-12).all()
+    assert (evidence.probability <= evidence.plausibility + 1e-12).all()
+    assert evidence.prediction_set()[np.arange(3000), evidence.probability.argmax(axis=1)].all()
+    np.testing.assert_allclose(evidence.pignistic.sum(axis=1), 1, atol=1e-12)
+    assert (evidence.belief <= evidence.pignistic + 1e-12).all()
+    assert (evidence.pignistic <= evidence.plausibility + 1e-12).all()
+
+
+def test_weights_of_classes_and_classes_without_rows_have_a_base_rate():
+    X, y, clf = rare_class(class_weight="balanced")
+    assert (clf.predict_proba(X[:1] + 100) == 0.5).all()
+    weight = np.where(y == 1, 0.0, 1.0)
+    without = FERLClassifier(random_state=0).fit(X, y, sample_weight=weight)
+    half = 0.5 / (weight.sum() + 0.5)
+    np.testing.assert_allclose(without.predict_proba(X[:1] + 100)[0], [1 - half, half], rtol=1e-9)
+    assert np.isfinite(without.model_.base).all()
+    tiny = FERLClassifier(random_state=0).fit(X, y, sample_weight=1e-6 * weight)
+    assert tiny.predict(X[:1] + 100) == [0]
+
+
+def test_monotone_constraints_hold_outside_the_range_too():
+    X, _, clf = rare_class(monotonic_cst=[1, 1, 0])
+    values = np.concatenate([-np.geomspace(1e3, 4, 20), np.linspace(-4, 4, 50), np.geomspace(4, 1e3, 20)])
+    rng = np.random.default_rng(0)
+    starts = X[:30] + rng.uniform(-1, 1, (30, 3)) * np.ptp(X, axis=0)
+    for feature in (0, 1):
+        rows = np.repeat(starts, len(values), axis=0)
+        rows[:, feature] = np.tile(values, len(starts))
+        steps = np.diff(clf.predict_proba(rows)[:, 1].reshape(len(starts), -1), axis=1)
+        assert (steps >= -1e-12).all()
+    report = str(clf.stability_report())
+    assert "Proven: a higher x0 never makes 1 less probable." in report
+    # What no constraint holds is proven within the range alone.
+    free = rare_class()[2]
+    assert free.stability_report().direction("x0", 1) == 1
+    low, high = X[:, 0].min(), X[:, 0].max()
+    assert f"Proven from {number_text(low)} to {number_text(high)}: a higher x0 never makes 1 less" in str(
+        free.stability_report()
+    )
+    # Belief shows what probabilities may not: that the row is outside.
+    far = np.array([[50.0, 0.0, 0.0]])
+    evidence = clf.predict_evidence(far)
+    assert (evidence.ignorance == 1).all()
+    assert clf.predict_set(far).all()
+    assert clf.predict_proba(far)[0, 1] > 0.5
+    assert clf.support_deficit(far)[0].tolist() == [1.0, 0.0, 0.0]
+    np.testing.assert_allclose(clf.contributions(far).sum(axis=1), clf.model_.decision_scores(far), atol=1e-12)
+    assert "belief counts by 0 % only, because x0 is 50" in str(clf.explain(far[0]))
+
+
+def test_a_model_made_monotone_by_hand_is_so_outside_the_range_too(tmp_path):
+    X, _, clf = rare_class()
+    changed = edit(clf).monotone("x0", 1)
+    assert changed.model_.level_columns == (0,)
+    save_model(changed, tmp_path / "model.json")
+    loaded = load_model(tmp_path / "model.json")
+    assert loaded.model_.level_columns == (0,)
+    rows = np.repeat(X[:10], 40, axis=0)
+    rows[:, 0] = np.tile(np.linspace(-20, 20, 40), 10)
+    found = loaded.predict_proba(rows)
+    assert (found == changed.predict_proba(rows)).all()
+    assert (np.diff(found[:, 1].reshape(10, 40), axis=1) >= -1e-12).all()

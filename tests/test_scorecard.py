@@ -22,6 +22,8 @@ from ferl import FERLClassifier, FERLTreeClassifier
 from ferl._tell import reasons
 from ferl._tell.curves import read_score_table
 from ferl.export import Scorecard, export_scorecard, reason_codes
+from ferl.report.page_form import numbers, page_form
+from javascript import run
 from table_examples import TABLE_LAW, rows_beside, wide_example
 
 
@@ -79,6 +81,31 @@ def test_the_lines_of_the_table_add_up_to_the_total(rounded):
     np.testing.assert_allclose(found, card.total(rows), rtol=0, atol=1e-9)
     if rounded:
         assert frame["points"].dtype.kind == frame["points_to"].dtype.kind == "i"
+
+
+@pytest.mark.parametrize("rounded", [False, True])
+def test_the_card_worked_out_by_hand_gives_the_total_of_any_value(rounded):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"income": rng.uniform(10, 90, 500), "debt": rng.uniform(0, 50, 500)})
+    X["home"] = rng.choice(["own", "rent"], 500)
+    y = X["income"] - X["debt"] + 20 * (X["home"] == "own") + 10 * rng.normal(size=500) > 40
+    clf = FERLClassifier(random_state=0).fit(X, y)
+    card, values = Scorecard(clf, rounded=rounded), [-1e6, -50.0, 5.0, 40.0, 95.0, 200.0, 1e6, None]
+    rows = pd.DataFrame([(income, debt, home) for income in values for debt in values for home in ("own", "rent")])
+    rows.columns = X.columns
+    rows = rows.astype({"income": float, "debt": float})
+    firing = clf.tree_.fire(clf._rows(rows), gated=False)[:, clf.model_.rules.node]
+    found = [points_by_hand(card.frame(), *own) for own in zip(rows.to_dict("records"), firing, strict=True)]
+    np.testing.assert_allclose(found, card.total(rows), rtol=0, atol=1e-9)
+    if not rounded:  # and so does the page
+        task = {"model": page_form(clf.model_), "rows": numbers(clf._rows(rows))}
+        added_up = "({ model, rows }) => rows.map((row) => ferlEngine(model).opened(row.map(Number)))"
+        opened = np.array(run(added_up, task))
+        np.testing.assert_allclose(card.neutral + card.unit * (opened[:, 1] - opened[:, 0]), found, rtol=0, atol=1e-9)
+    far = rows[(rows["income"] == 1e6) & (rows["debt"] == 1e6)]
+    np.testing.assert_allclose(card.predict_proba(far), clf.predict_proba(far), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(card.predict_proba(far)[:, 1], y.mean(), rtol=1e-9)
+    assert (card.predict_evidence(far).ignorance == 1).all()
 
 
 @TABLE_LAW
@@ -163,8 +190,8 @@ def test_all_forms_hold_the_same_lines(example, tmp_path):
     assert [int(line[4]) for line in written[1:]] == frame[columns[0]].tolist()
     assert card.csv() == (tmp_path / "card.csv").read_text(encoding="utf-8")
     text, latex = card.text(), card.latex()
-    assert len(text.splitlines()) == 2 + len(frame) + (2 if example[1] == 2 else 1)  # heads, an empty line, meaning
-    assert latex.count(r" \\") == 1 + len(frame) + (2 if example[1] == 2 else 1)
+    assert len(text.splitlines()) == 2 + len(frame) + (3 if example[1] == 2 else 2)  # heads, an empty line, meaning
+    assert latex.count(r" \\") == 1 + len(frame) + (3 if example[1] == 2 else 2)
     assert latex.startswith(r"\begin{tabular}")
 
 

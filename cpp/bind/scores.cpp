@@ -84,19 +84,23 @@ class BoundCurves {
 class BoundScores {
  public:
   BoundScores(const BoundTree& tree, const Codes& rule_node, const CMatrix& weight, const Vector& prior,
-              const Codes& columns, const CMatrix& range, const Codes& n_categories, double margin,
-              const BoundCurves* curves)
+              const Vector& base, const Codes& columns, std::size_t n_fading, const CMatrix& range,
+              const Codes& n_categories, double margin, const BoundCurves* curves)
       : tree_(tree) {
     const std::size_t n_rules = rule_node.shape(0), n_classes = prior.shape(0), n_columns = columns.shape(0);
-    require(n_classes > 0 && weight.shape(0) == n_rules && weight.shape(1) == n_classes,
-            "weight must have one row per rule and one column per class, as prior has.");
+    require(n_classes > 0 && weight.shape(0) == n_rules && weight.shape(1) == n_classes && base.shape(0) == n_classes,
+            "weight must have one row per rule and one column per class, as prior and base have.");
     require(range.shape(0) == n_columns && range.shape(1) == 2 && n_categories.shape(0) == n_columns && margin > 0,
             "range and n_categories must have one row per column, and the margin must be positive.");
+    require(n_fading <= n_columns, "No more gates can fade scores than there are.");
+    supports_.n_fading = n_fading;
     check_category_counts(n_categories);
     weights_.n_classes = static_cast<int>(n_classes);
     weights_.weight = copy(weight);
     weights_.prior = copy(prior);
-    require(all_finite(weights_.weight) && all_finite(weights_.prior), "Weights and prior must be finite.");
+    weights_.base = copy(base);
+    require(all_finite(weights_.weight) && all_finite(weights_.prior) && all_finite(weights_.base),
+            "Weights, prior and base must be finite.");
     weights_.prior_size = size_of(weights_.prior.data(), n_classes);
     weights_.rule_of.assign(tree.size(), -1);
     for (std::size_t j = 0; j < n_rules; ++j) {
@@ -135,13 +139,14 @@ class BoundScores {
   }
 
   void weigh(const Matrix& x, int n_threads, OutMatrix belief, OutMatrix plausibility, OutMatrix probability,
-             OutVector ignorance, OutVector conflict) const {
+             OutVector ignorance, OutVector conflict, OutVector support) const {
     check(x, {&belief, &plausibility, &probability});
-    require(ignorance.shape(0) == x.shape(0) && conflict.shape(0) == x.shape(0),
-            "ignorance and conflict need one number per row of X.");
+    for (const OutVector* out : {&ignorance, &conflict, &support})
+      require(out->shape(0) == x.shape(0), "ignorance, conflict and support need one number per row of X.");
     nb::gil_scoped_release no_gil;
-    weigh_evidence(tree_.tree(), weights_, supports_, view(x), n_threads,
-                   {belief.data(), plausibility.data(), probability.data(), ignorance.data(), conflict.data()});
+    weigh_evidence(
+        tree_.tree(), weights_, supports_, view(x), n_threads,
+        {belief.data(), plausibility.data(), probability.data(), ignorance.data(), conflict.data(), support.data()});
   }
 
   void certified_radius(const Matrix& x, const Codes& label, const Vector& scale, int n_threads, OutVector out) const {
@@ -221,7 +226,7 @@ void weigh_scores(OutMatrix scores, OutMatrix belief, OutMatrix plausibility, Ou
   require(n_classes > 0 && ignorance.shape(0) == n_rows, "ignorance needs one number per row of scores.");
   nb::gil_scoped_release no_gil;
   ferl::weigh_scores(scores.data(), n_rows, n_classes,
-                     {belief.data(), plausibility.data(), probability.data(), ignorance.data(), nullptr});
+                     {belief.data(), plausibility.data(), probability.data(), ignorance.data(), nullptr, nullptr});
 }
 
 }  // namespace
@@ -232,14 +237,14 @@ void bind_scores(nb::module_& m) {
            "column"_a, "cut_start"_a, "cut"_a, "cell_start"_a, "value"_a, "n_categories"_a)
       .def("cells", &BoundCurves::cells, "x"_a, "out"_a.noconvert());
   nb::class_<BoundScores>(m, "Scores")
-      .def(nb::init<const BoundTree&, const Codes&, const CMatrix&, const Vector&, const Codes&, const CMatrix&,
-                    const Codes&, double, const BoundCurves*>(),
-           nb::keep_alive<1, 2>(), "tree"_a, "rule_node"_a, "weight"_a, "prior"_a, "columns"_a, "range"_a,
-           "n_categories"_a, "margin"_a, "curves"_a.none() = nb::none())
+      .def(nb::init<const BoundTree&, const Codes&, const CMatrix&, const Vector&, const Vector&, const Codes&,
+                    std::size_t, const CMatrix&, const Codes&, double, const BoundCurves*>(),
+           nb::keep_alive<1, 2>(), "tree"_a, "rule_node"_a, "weight"_a, "prior"_a, "base"_a, "columns"_a, "n_fading"_a,
+           "range"_a, "n_categories"_a, "margin"_a, "curves"_a.none() = nb::none())
       .def("scores", &BoundScores::scores, "x"_a, "n_threads"_a, "out"_a.noconvert())
       .def("probabilities", &BoundScores::probabilities, "x"_a, "n_threads"_a, "out"_a.noconvert())
       .def("weigh", &BoundScores::weigh, "x"_a, "n_threads"_a, "belief"_a.noconvert(), "plausibility"_a.noconvert(),
-           "probability"_a.noconvert(), "ignorance"_a.noconvert(), "conflict"_a.noconvert())
+           "probability"_a.noconvert(), "ignorance"_a.noconvert(), "conflict"_a.noconvert(), "support"_a.noconvert())
       .def("certified_radius", &BoundScores::certified_radius, "x"_a, "label"_a, "scale"_a, "n_threads"_a,
            "out"_a.noconvert())
       .def("nearest_flips", &BoundScores::nearest_flips, "row"_a, "label"_a, "columns"_a, "width"_a, "at"_a.noconvert(),

@@ -31,9 +31,11 @@ double steepest(const Trapezoid& membership) {
 
 ScoreProof::ScoreProof(const Tree& tree, const RuleWeights& weights, const Supports& supports)
     : tree_(tree), weights_(weights), supports_(supports), rules_(weights.size.size()) {
+  const auto& base = weights.base;
+  most_frequent_ = static_cast<Label>(std::max_element(base.begin(), base.end()) - base.begin());
   for (std::size_t o = 0; o < tree.size(); ++o)
     if (weights.rule_of[o] >= 0) add_rule(static_cast<std::size_t>(weights.rule_of[o]), o);
-  for (const Column column : supports.column) gated_axis_.push_back(axis_of(column));
+  for (std::size_t k = 0; k < supports.n_fading; ++k) gated_axis_.push_back(axis_of(supports.column[k]));
   for (std::size_t k = 0; k < weights.curves.inputs.size(); ++k) {
     input_axis_.push_back(axis_of(weights.curves.inputs[k].column));
     Axis& axis = axes_[input_axis_.back()];
@@ -284,13 +286,30 @@ const double* ScoreProof::weights_of(std::size_t rule) const {
   return weights_.weight.data() + rule * static_cast<std::size_t>(weights_.n_classes);
 }
 
+// What the lead of the scores needs beside the tolerance of the weights. Equal scores are the first class's.
+double ScoreProof::doubt(Label other) const {
+  const double rounded =
+      base_lead(other) == 0 ? 0.0 : 16 * kEpsilon * (std::abs(weights_.base[label_]) + std::abs(weights_.base[other]));
+  return rounded + (other < label_ ? kLeastLead : 0.0);
+}
+
+// What the lead of the weights needs, so that the label is ahead wherever in its interval the support is.
 double ScoreProof::least_lead(Label other) const {
-  return tolerance_[label_] + tolerance_[other] + (label_ > 0 ? kLeastLead / support_.low : 0.0);
+  return std::max(least_lead(other, support_.low), least_lead(other, support_.high));
+}
+
+double ScoreProof::least_lead(Label other, double support) const {
+  const double tolerance = tolerance_[label_] + tolerance_[other];
+  if (!std::isfinite(tolerance)) return kInfinity;
+  const double ahead = (1 - support) * base_lead(other) - doubt(other);
+  if (support > 0) return tolerance - ahead / support;
+  // Without support the frequencies decide; just before, of those that are equal, the weights.
+  return ahead > 0 ? -kInfinity : ahead == 0 ? tolerance : kInfinity;
 }
 
 bool ScoreProof::may_stay_ahead(Label other) {
   const double bound = least_lead(other);
-  return std::isfinite(bound) && !is_behind_somewhere(other, bound);
+  return bound < kInfinity && !is_behind_somewhere(other, bound);
 }
 
 bool ScoreProof::stays_ahead(Label other) {
@@ -368,7 +387,7 @@ Corners ScoreProof::corners(Column column) {
   Corners found;
   for (const Axis& axis : axes_)
     if (axis.column == column) found.at = axis.corners;
-  for (std::size_t k = 0; k < supports_.column.size(); ++k) {
+  for (std::size_t k = 0; k < gated_axis_.size(); ++k) {
     if (supports_.column[k] != column || !(supports_.gate[k].slope > 0)) continue;
     add_bends(supports_.gate[k], found.at);
     found.reach = 1 / supports_.gate[k].slope;
@@ -424,7 +443,7 @@ double ScoreProof::lead_along(Label other, Bin bin) const {
 bool ScoreProof::stays_ahead_along(const Axis& axis) {
   for (const Label other : line_.others) {
     const double bound = least_lead(other);
-    if (!std::isfinite(bound)) return false;
+    if (!(bound < kInfinity)) return false;
     for (std::size_t k = 0; k < axis.n_points; ++k) {
       double lead = lead_along(other, axis.bins[k]);
       for (std::size_t i = 0; i < axis.nodes.size(); ++i) {
@@ -460,8 +479,8 @@ bool ScoreProof::keeps_label(Column column, Interval values) {
   return keeps;
 }
 
-// Between corners every lead is linear: it falls to twice what a proof needs, and to as much below zero. So is the
-// support, without which the first class has the label: it falls to twice what the least lead needs.
+// Between corners the lead of the weights is linear, and so is the support: that of the scores is linear where one of
+// them stays, as is usual. It falls to twice what a proof needs, and to as much below zero if it falls so far.
 std::array<double, 2> ScoreProof::crossing(Column column, double near, double far) {
   stand_along(column);
   if (line_.has_repeats || !std::isfinite(far)) return {kNaN, kNaN};
@@ -469,11 +488,11 @@ std::array<double, 2> ScoreProof::crossing(Column column, double near, double fa
   double support_near = line_.support, support_far = line_.support;
   for (std::size_t k = 0; k < gated_axis_.size(); ++k)
     if (supports_.column[k] == column) support_near *= supports_.opens(k, near), support_far *= supports_.opens(k, far);
-  const double needed = label_ > 0 ? kLeastLead : 0.0;
   const auto bin_of = [&](double x) { return axis.input == kNoInput ? 0 : weights_.curves.inputs[axis.input].bin(x); };
-  double first = far, last = far, least = kInfinity;
+  double first = far, last = far;
   for (const Label other : line_.others) {
-    const double bound = 2 * (tolerance_[label_] + tolerance_[other] + needed / support_near);
+    const double tolerance = std::max(support_near, support_far) * (tolerance_[label_] + tolerance_[other]);
+    const double bound = 2 * (tolerance + doubt(other));
     double from = lead_along(other, bin_of(near)), to = lead_along(other, bin_of(far));
     for (std::size_t i = 0; i < axis.nodes.size(); ++i) {
       const double* weight = weights_of(axis.rules[i]);
@@ -481,15 +500,12 @@ std::array<double, 2> ScoreProof::crossing(Column column, double near, double fa
       from += ahead * tree_.nodes[axis.nodes[i]].fits(near);
       to += ahead * tree_.nodes[axis.nodes[i]].fits(far);
     }
-    least = std::min({least, from, to});
-    if (!(from > bound && to < -bound)) continue;
+    from = support_near * from + (1 - support_near) * base_lead(other);
+    to = support_far * to + (1 - support_far) * base_lead(other);
+    if (!(from > bound && to <= bound)) continue;
     const auto at = [&](double lead) { return near + (far - near) * ((from - lead) / (from - to)); };
     if (std::abs(at(bound) - near) < std::abs(first - near)) first = at(bound);
-    if (std::abs(at(-bound) - near) < std::abs(last - near)) last = at(-bound);
-  }
-  if (first == far && least > 0 && needed > 0 && support_far < support_near) {
-    const double support = std::max(4 * needed / least, support_far);
-    first = near + (far - near) * ((support_near - support) / (support_near - support_far));
+    if (to < -bound && std::abs(at(-bound) - near) < std::abs(last - near)) last = at(-bound);
   }
   return {first, last};
 }

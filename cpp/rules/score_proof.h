@@ -8,8 +8,9 @@
 // A true answer is a proof, rounding included. Memberships are computed as the walk computes them; tolerances cover that
 // corners are rounded to numbers, and that prediction rounds its sums.
 //
-// The gates multiply all scores by one number, the support. Where it vanishes all classes are equal, and the label is the
-// first class. So the support does not matter to the first class while it is ahead; any other class needs some.
+// The gates mix the summed weights with the scores of the class frequencies, in proportion to one number, the support:
+// the lead of one class over another is linear in it. So the label stays where it is ahead at both ends of the support's
+// interval, with the least lead of the weights in the box. Where support vanishes the label is the most frequent class.
 #pragma once
 
 #include <cstddef>
@@ -41,8 +42,8 @@ class ScoreProof : public RowProof {
 
   // Whether all rows of the box have the same answer.
   bool is_still() const;
-  // Whether no row of the box has any support, so that the label is the first class.
-  bool is_silent() const { return label_ == 0 && support_.high == 0; }
+  // Whether no row of the box has any support, so that the label is the most frequent class, the first of equals.
+  bool is_silent() const { return label_ == most_frequent_ && support_.high == 0; }
   // Whether a quick search finds no row of the box in which the other class has caught up.
   bool may_stay_ahead(Label other);
   // Whether no row of the box is one: a proof.
@@ -109,6 +110,9 @@ class ScoreProof : public RowProof {
   bool is_behind_somewhere(Label other, double bound);
   CornerGrid advantage(Label other) const;
   double least_lead(Label other) const;
+  double least_lead(Label other, double support) const;
+  double base_lead(Label other) const { return weights_.base[label_] - weights_.base[other]; }
+  double doubt(Label other) const;
   void stand_along(Column column);
   bool stays_ahead_along(const Axis& axis);
 
@@ -117,14 +121,14 @@ class ScoreProof : public RowProof {
   const Supports& supports_;
   std::vector<Axis> axes_;
   std::vector<Conditions> rules_;
-  std::vector<std::size_t> gated_axis_;  // [column of supports]
+  std::vector<std::size_t> gated_axis_;  // [column of supports that fades scores]
   std::vector<std::size_t> input_axis_;  // [input of the curves]
   std::vector<double> tolerance_;        // [class]: how far a computed score may lie from what the corners say
   std::vector<double> row_, row_score_;
   // Scratch memory of move and of the search for a row that is behind.
   std::vector<double> said_, ahead_of_;
   std::vector<std::size_t> at_;
-  Label label_ = 0;
+  Label label_ = 0, most_frequent_ = 0;
 
   // Of the box as it is:
   Interval support_{1, 1};

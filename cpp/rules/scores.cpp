@@ -18,6 +18,9 @@ double Supports::opens(std::size_t k, double x) const {
 
 namespace {
 
+// The score of a class, from the sum of its weights and from its score without any.
+double mixed(double sum, double support, double base) { return sum * support + (1 - support) * base; }
+
 // Scores of one block of rows, and the sum of all weights that went into them, whatever their signs. Rules are short
 // chains that most rows reach, so every node is fired for all rows of the block, in plain loops over columns.
 class BlockScores {
@@ -31,14 +34,27 @@ class BlockScores {
     size.assign(n, weights_->prior_size);
     add_rules(n);
     add_curves(n);
-    const double* support = product_of_gates(n);
+    support = product_of_gates(n);
     score.resize(n * n_classes);
     for (std::size_t c = 0; c < n_classes; ++c)
-      for (std::size_t i = 0; i < n; ++i) score[i * n_classes + c] = by_class_[c * kBlockRows + i] * support[i];
-    for (std::size_t i = 0; i < n; ++i) size[i] *= support[i];
+      for (std::size_t i = 0; i < n; ++i)
+        score[i * n_classes + c] = mixed(by_class_[c * kBlockRows + i], fade_[i], weights_->base[c]);
+    for (std::size_t i = 0; i < n; ++i) size[i] *= fade_[i];
+  }
+
+  // The sum of the absolute weights of a row that did not cancel, as far as the gates are open.
+  double net(std::size_t i) const {
+    const std::size_t n_classes = weights_->n_classes;
+    const auto gated = [&](std::size_t c) { return by_class_[c * kBlockRows + i] * fade_[i]; };
+    double mean = 0, sum = 0;
+    for (std::size_t c = 0; c < n_classes; ++c) mean += gated(c);
+    mean /= static_cast<double>(n_classes);
+    for (std::size_t c = 0; c < n_classes; ++c) sum += std::fabs(gated(c) - mean);
+    return sum;
   }
 
   std::vector<double> score, size;  // [row][class], [row]
+  const double* support = nullptr;  // [row]: of all gates
 
  private:
   void gather(const Block& block) {
@@ -93,10 +109,11 @@ class BlockScores {
     }
   }
 
-  // The product of the gates, of each row.
+  // The product of the gates, of each row; on the way that of those that fade scores.
   const double* product_of_gates(std::size_t n) {
     double *now = support_, *next = support_ + kBlockRows;
     std::fill_n(now, n, 1.0);
+    std::fill_n(fade_, n, 1.0);
     for (std::size_t k = 0; k < supports_->column.size(); ++k) {
       const double* x = columns_.data() + weights_->column_of_gate[k] * kBlockRows;
       if (supports_->n_categories[k] == 0)  // an empty trapezoid is always full
@@ -104,6 +121,7 @@ class BlockScores {
       else
         for (std::size_t i = 0; i < n; ++i) next[i] = now[i] * supports_->opens(k, x[i]);
       std::swap(now, next);
+      if (k + 1 == supports_->n_fading) std::copy_n(now, n, fade_);
     }
     return now;
   }
@@ -113,7 +131,7 @@ class BlockScores {
   const Supports* supports_ = nullptr;
   std::vector<double> columns_, phi_, by_class_;  // [column], [depth], [class], each with the rows of the block
   std::vector<Bin> bins_;                         // [input of the curves], likewise
-  double support_[2 * kBlockRows];
+  double support_[2 * kBlockRows], fade_[kBlockRows];
 };
 
 // Dempster's rule of one simple mass function for each class, of weight |w|: for the class where w > 0, against it where
@@ -165,6 +183,16 @@ void masses_of(double* w, std::size_t n_classes, double* belief, double* plausib
     probability[c] /= sum;
   }
   ignorance = against > 0 ? std::min(1.0, exponential(-most - against) / total) : 1.0;
+}
+
+// Shafer's discounting; of a single class nothing is open. All stays as it is where the support is full.
+void discount(double support, std::size_t n_classes, double* belief, double* plausibility, double& ignorance) {
+  if (n_classes == 1) return;
+  for (std::size_t c = 0; c < n_classes; ++c) {
+    belief[c] *= support;
+    plausibility[c] = plausibility[c] * support + (1 - support);
+  }
+  ignorance = ignorance * support + (1 - support);
 }
 
 // No term is below zero: log(sum) as the largest power is one, and the others as powers fall below it.
@@ -242,9 +270,9 @@ void give_probabilities(const Tree& tree, const RuleWeights& weights, const Supp
     const double* v = weights.curves.values(weights.curves.cell(term, bins.data()));
     for (std::size_t c = 0; c < n_classes; ++c) score[c] += v[c];
   }
-  double support = 1;
-  for (std::size_t k = 0; k < supports.column.size(); ++k) support *= supports.opens(k, row[supports.column[k]]);
-  for (double& own : score) own *= support;
+  double fade = 1;
+  for (std::size_t k = 0; k < supports.n_fading; ++k) fade *= supports.opens(k, row[supports.column[k]]);
+  for (std::size_t c = 0; c < n_classes; ++c) score[c] = mixed(score[c], fade, weights.base[c]);
   const double sum = powers_of(score.data(), n_classes, out).sum;
   for (std::size_t c = 0; c < n_classes; ++c) out[c] /= sum;
 }
@@ -257,10 +285,10 @@ void weigh_evidence(const Tree& tree, const RuleWeights& weights, const Supports
       const std::size_t row = block.first + i, at = row * n_classes;
       double* w = scores.score.data() + i * n_classes;
       masses_of(w, n_classes, out.belief + at, out.plausibility + at, out.probability + at, out.ignorance[row]);
-      double net = 0;
-      for (std::size_t c = 0; c < n_classes; ++c) net += std::fabs(w[c]);
+      discount(scores.support[i], n_classes, out.belief + at, out.plausibility + at, out.ignorance[row]);
       // What cancels: the share of all weights that did not reach the scores.
-      out.conflict[row] = scores.size[i] > 0 ? std::clamp(1 - net / scores.size[i], 0.0, 1.0) : 0.0;
+      out.conflict[row] = scores.size[i] > 0 ? std::clamp(1 - scores.net(i) / scores.size[i], 0.0, 1.0) : 0.0;
+      out.support[row] = n_classes == 1 ? 1.0 : scores.support[i];
     }
   });
 }

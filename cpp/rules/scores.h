@@ -17,6 +17,7 @@ struct RuleWeights {
   std::vector<double> weight;         // [rule][class]
   std::vector<double> size;           // [rule]: sum of the absolute weights
   std::vector<double> prior;          // [class]
+  std::vector<double> base;           // [class]: the scores where no support is left, those of the class frequencies
   double prior_size = 0;
   int n_classes = 0;
   CurvesAndMaps curves;
@@ -26,11 +27,14 @@ struct RuleWeights {
   std::vector<std::size_t> column_of_node, column_of_gate, column_of_curve;
 };
 
-// One gate for each column that a rule asks: where a row lies outside what training saw, all weights count for less.
+// One gate for each column that a rule asks: where a row lies outside what training saw, all weights count for less, and
+// the class frequencies for more. The last columns are level: their gates discount the masses, but fade no score, which
+// would break a monotone constraint.
 struct Supports {
   std::vector<Column> column;
   std::vector<Gate> gate;
   std::vector<std::int32_t> n_categories;  // of the column; 0: it holds numbers
+  std::size_t n_fading = 0;                // columns before the level ones
   // How open the gate of the k-th of these columns is to a value.
   double opens(std::size_t k, double x) const;
 };
@@ -40,10 +44,11 @@ void list_columns(const Tree& tree, const Supports& supports, RuleWeights& weigh
 
 struct MassView {
   double *belief, *plausibility, *probability;  // [row][class]
-  double *ignorance, *conflict;                 // [row]
+  double *ignorance, *conflict, *support;       // [row]
 };
 
-// F = s (prior + sum of firing times weight), where s is the product of the gates; `out`: [row][class].
+// s F + (1 - s) base, where F = prior + sum of firing times weight and s is the product of the gates that fade scores:
+// with all of them open the summed weights to the last bit, with one closed the class frequencies; `out`: [row][class].
 void add_scores(const Tree& tree, const RuleWeights& weights, const Supports& supports, const MatrixView& x,
                 int n_threads, double* out);
 // The softmax of each row's scores, [row][class]: the probability among its masses.
@@ -52,13 +57,13 @@ void give_probabilities(const Tree& tree, const RuleWeights& weights, const Supp
 // The same of one row, to the last bit: blocks are for many.
 void give_probabilities(const Tree& tree, const RuleWeights& weights, const Supports& supports, const double* row,
                         double* out);
-// The masses of each row's scores, in closed form.
+// The masses of each row's scores, in closed form, discounted by the support: what they lose lies on all classes.
 void weigh_evidence(const Tree& tree, const RuleWeights& weights, const Supports& supports, const MatrixView& x,
                     int n_threads, MassView out);
 // Entropy in nats of the probabilities that each row's scores mean; `out`: [row].
 void measure_entropy(const Tree& tree, const RuleWeights& weights, const Supports& supports, const MatrixView& x,
                      int n_threads, double* out);
-// The masses that given scores mean, [row][class]; the scores are centred in place, and conflict is left alone.
+// The masses that given scores mean, [row][class]; the scores are centred in place, conflict and support left alone.
 void weigh_scores(double* scores, std::size_t n_rows, std::size_t n_classes, MassView out);
 
 }  // namespace ferl

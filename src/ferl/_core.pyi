@@ -307,7 +307,9 @@ class Scores:
         rule_node: Ints,
         weight: Floats,
         prior: Floats,
+        base: Floats,
         columns: Ints,
+        n_fading: int,
         range: Floats,
         n_categories: Ints,
         margin: float,
@@ -324,6 +326,7 @@ class Scores:
         probability: Floats,
         ignorance: Floats,
         conflict: Floats,
+        support: Floats,
     ) -> None: ...
     def certified_radius(self, x: Floats, label: Ints, scale: Floats, n_threads: int, out: Floats) -> None: ...
     def nearest_flips(

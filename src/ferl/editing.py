@@ -54,7 +54,7 @@ def edit(estimator: FERLClassifier) -> EditedFERL:
     >>> changed.n_rules_ < clf.n_rules_
     True
     >>> print(changed.cost(X[1::2], y[1::2]))
-    accuracy 0.9366 -> 0.9331, log-loss 0.1458 -> 0.1581, AUC 0.9892 -> 0.9874; 9 of 284 rows get another label
+    accuracy 0.9366 -> 0.9331, log-loss 0.1459 -> 0.1581, AUC 0.9892 -> 0.9874; 9 of 284 rows get another label
     """
     model = model_of(estimator, "edit", RuleModel, "FERLClassifier")
     parameters = FERLClassifier().get_params()
@@ -203,10 +203,11 @@ class EditedFERL(FERLClassifier):
     def monotone(self, feature: int | str, sign: int) -> Self:
         """Make the log-odds of the second of two classes never fall, or never rise, as a feature grows.
 
-        Every rule that asks the feature gets a weight of the right sign, so that the scores are proven to be monotone
-        where the gates are open. Rules on the feature alone get those weights that come closest to the old curve; rules
-        on several features that had the wrong sign fall silent, and the prior takes over their average. The curve
-        behind the rules becomes the monotone one that is closest to it, and maps of the feature go.
+        Every rule that asks the feature gets a weight of the right sign, so that the scores are proven to be monotone.
+        Rules on the feature alone get those weights that come closest to the old curve; rules on several features that
+        had the wrong sign fall silent, and the prior takes over their average. The curve behind the rules becomes the
+        monotone one that is closest to it, and maps of the feature go. Outside the range of the training rows
+        the feature counts as its nearest end in scores and probabilities; its gate takes away from belief alone.
 
         Parameters
         ----------
@@ -668,7 +669,8 @@ def made_monotone(model: RuleModel, feature: int, sign: int, locked: Iterable[in
     new = np.stack([-wished[changed] / 2, wished[changed] / 2], axis=1)
     record = {"edit": "monotone", "feature": str(model.feature_names()[feature]), "sign": int(sign)}
     prior = model.prior + np.array([-shift / 2, shift / 2])
-    return reweighted(model, [rules[k] for k in changed], new, prior, record)
+    level = replace(model, level_columns=tuple(sorted({*model.level_columns, feature})))  # a gate would break it
+    return reweighted(level, [rules[k] for k in changed], new, prior, record)
 
 
 def _agrees(line: Floats, direction: Floats) -> Bools:

@@ -78,8 +78,8 @@ class FERLClassifier(FERLEstimator[RuleModel]):
         otherwise no evidence: it goes down every branch, in the proportions of the training rows.
     monotonic_cst : array-like of int of shape (n_features,) or dict, default=None
         With two classes: 1 for a feature with which the log-odds of the second class may only rise, -1: only fall, 0:
-        neither. A dict names the features it constrains. Holds where no gate closes: with ``support_gate=False``,
-        everywhere.
+        neither. A dict names the features it constrains. Holds for all values: outside the training range such a
+        feature counts as its nearest end in scores and probabilities; its gate takes away from belief alone.
     n_jobs : int, default=None
         Threads; -1: all cores, never more than ``OMP_NUM_THREADS`` where that is set. Results do not depend on it.
     random_state : int, RandomState or None, default=None

@@ -87,6 +87,8 @@ def fitted() -> dict[str, tuple[FERLEstimator, Any]]:
     found |= {name: (fit_mixed(table, kind="rules", **(options | own)), table.frame) for name, own in WIDE.items()}
     X, y = load_breast_cancer(return_X_y=True)
     found["wide_breast_cancer"] = classifier(**SMALL | {"kind": "rules"}).fit(X[:, :12], y), X[:, :12]
+    signs = {"monotonic_cst": [-1, 0, 0, -1, *[0] * 8]}  # two features whose gates fade no score
+    found["wide_monotone"] = classifier(**SMALL | {"kind": "rules"} | signs).fit(X[:, :12], y), X[:, :12]
     X = np.repeat(np.arange(6.0), 20)[:, None] * [1.0, -1.0]
     found["upright_words"] = (
         FERLTreeClassifier("compact", random_state=0, n_exemplars=4).fit(X, X[:, 0] > 2),

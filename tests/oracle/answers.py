@@ -43,13 +43,16 @@ def wide_answer(model: Any, x: Floats) -> dict[str, NDArray[Any]]:
     """Answers of rules, by their names."""
     parts = weights.contributions(model, x)
     scores = parts.sum(axis=1)
-    belief, plausibility, ignorance = (np.array(own) for own in zip(*map(weights.closed_form, scores), strict=True))
+    support = weights.supports(model, x).prod(axis=1)
+    masses = [weights.discounted(weights.closed_form(own), s) for own, s in zip(scores, support, strict=True)]
+    belief, plausibility, ignorance = (np.array(own) for own in zip(*masses, strict=True))
     probability = weights.softmax(scores)
     by_column, lost = weights.column_contributions(model, x), weights.withheld(model, x)
     novelty = by_features(model, rules_novelty_by_column(model, x, lost))
     return {
         "firing": fire(model.tree, x, gated=False),
         "scores": scores,
+        "fade": weights.fading(model, x),
         "contributions": parts,
         "featureContributions": np.concatenate([by_features(model, by_column), by_column[:, -1:]], axis=1),
         "belief": belief,
@@ -58,7 +61,7 @@ def wide_answer(model: Any, x: Floats) -> dict[str, NDArray[Any]]:
         "set": plausibility >= belief.max(axis=1, keepdims=True) - TIE,
         "label": probability.argmax(axis=1),
         "ignorance": ignorance,
-        "conflict": weights.conflict(parts),
+        "conflict": weights.conflict(weights.gated_contributions(model, x)),
         "novelty": novelty.sum(axis=1),
         "noveltyByFeature": novelty,
         "supportDeficit": by_features(model, lost),

@@ -2,7 +2,9 @@
 
 By how much a class is ahead of another is a sum of products of memberships, each of another column. Along one column
 it is linear between the corners of the ramps, so that over a box it is least where every column is at a corner or at an
-end of its interval. Along one column alone the labels change only at corners and where two scores are equal.
+end of its interval. The gates mix this lead with that of the class frequencies, in proportion to the support: over a
+box the lead is at least the lesser one at the two ends of the support. Along one column alone the labels change only at
+corners and where two scores are equal; between corners lead and support are linear, and scores differ by a parabola.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from oracle.inference import UNSEEN_GATE, Floats, fire, gate
+from oracle.weights import base_scores
 
 FAR = 1e12  # beyond all corners
 
@@ -25,10 +28,10 @@ def advantages(model: Any, rows: Floats, label: int) -> Floats:
 
 
 def support(model: Any, rows: Floats) -> Floats:
-    """The product of the gates, shape (n_rows,)."""
+    """The product of the gates that fade scores, shape (n_rows,)."""
     found = np.ones(len(rows))
     n_categories = model.tree.n_categories(rows.shape[1])
-    for column in model.gated_columns:
+    for column in np.setdiff1d(model.gated_columns, model.level_columns):
         x = rows[:, column]
         if n_categories[column]:
             found *= np.where(x >= n_categories[column], UNSEEN_GATE, 1.0)
@@ -37,16 +40,21 @@ def support(model: Any, rows: Floats) -> Floats:
     return found
 
 
+def leads(model: Any, rows: Floats, label: int) -> Floats:
+    """By how much the label is ahead of each class, gates counted, shape (n_rows, n_classes)."""
+    base, is_open = base_scores(model), support(model, rows)[:, None]
+    return is_open * advantages(model, rows, label) + (1 - is_open) * (base[label] - base)
+
+
 def labels(model: Any, rows: Floats) -> Any:
-    """The most plausible class, the first of equals; the first one where the gates are closed."""
-    ahead = advantages(model, rows, 0)
-    return np.where(support(model, rows) > 0, ahead.argmin(axis=1), 0)
+    """The most probable class, the first of equals."""
+    return leads(model, rows, 0).argmin(axis=1)
 
 
 def corners(model: Any, column: int) -> list[float]:
     """Where ramps and the gate of a column bend."""
     points = set(model.tree.trapezoid[model.tree.feature == column].ravel().tolist())
-    if column in model.gated_columns:
+    if column in model.gated_columns and column not in model.level_columns:
         low, high = model.ranges[column].tolist()
         reach = model.reading.gate_margin * (high - low)
         points |= {low - reach, low, high, high + reach}
@@ -60,11 +68,16 @@ def keeps_label(model: Any, row: Floats, label: int, reach: Floats) -> bool:
         low, high = value - own, value + own
         values.append([value] if not own > 0 else [low, *(x for x in corners(model, column) if low < x < high), high])
     box = np.array(list(product(*values)))
-    open_ = support(model, box)
-    if label == 0 and not open_.any():
-        return True
-    ahead = np.delete(advantages(model, box, label), label, axis=1)
-    return bool((ahead > 0).all() and (label == 0 or open_.min() > 0))
+    open_, base = support(model, box), base_scores(model)
+    least = advantages(model, box, label).min(axis=0)
+    # Of a tie of frequencies the first class has the label as soon as there is no support.
+    is_tied, others = base == base[label], np.arange(len(base))
+    for s in (open_.min(), open_.max()):
+        ahead = s * least + (1 - s) * (base[label] - base)
+        holds = (ahead > 0) | ((s == 0) & is_tied & (others > label) & ((least > 0) | (open_.max() == 0)))
+        if not holds[others != label].all():
+            return False
+    return True
 
 
 def first_flip(model: Any, row: Floats, label: int, column: int, outward: int) -> float:
@@ -79,10 +92,14 @@ def first_flip(model: Any, row: Floats, label: int, column: int, outward: int) -
         return rows
 
     for near, far in pairwise(ends):
-        first, last = advantages(model, line(near, far), label)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            equal = near + first / (first - last) * (far - near)  # a line through two points
-        inside = [x for x in equal.tolist() if outward * near < outward * x < outward * far]
+        first, middle, last = leads(model, line(near, (near + far) / 2, far), label)
+        equal = [
+            near + (far - near) * float(root.real)  # of a parabola through three points
+            for a, b, c in zip(first, middle, last, strict=True)
+            for root in np.roots([2 * (a + c) - 4 * b, 4 * b - 3 * a - c, a])
+            if abs(root.imag) < 1e-9
+        ]
+        inside = [x for x in equal if outward * near < outward * x < outward * far]
         breaks = [near, *sorted(inside, key=lambda x: outward * x), far]
         for start, end in pairwise(breaks):
             if labels(model, line((start + end) / 2))[0] != label:

@@ -3,7 +3,8 @@
 A weight of evidence ``w > 0`` for a class is the simple mass function that gives ``1 - exp(-w)`` to the class and the
 rest to the whole frame; a weight against it gives the same mass to its complement. Dempster's rule combines them
 (Denoeux, 2019). Weights for one class add up, so that only the net weight of each class counts. Then the scores of
-rules, which are chains of nodes; one gate for each column that a rule asks fades all that is said.
+rules, which are chains of nodes; one gate for each column that a rule asks fades all that is said towards the class
+frequencies. As far as the gates are closed the masses are discounted (Shafer): what they lose goes to the whole frame.
 """
 
 from __future__ import annotations
@@ -47,6 +48,12 @@ def closed_form(scores: Floats) -> tuple[Floats, Floats, float]:
     eta = 1 / (np.sum(e * alone) + one * (1 - np.prod(1 - e)))
     belief = eta * e * (alone + one * others)
     return belief, eta * np.exp(w - largest), float(eta * np.exp(-weight_against.sum() - largest))
+
+
+def discounted(masses: tuple[Floats, Floats, float], support: float) -> tuple[Floats, Floats, float]:
+    """Belief, plausibility and ignorance of a source that is believed as far as ``support``."""
+    belief, plausibility, ignorance = masses
+    return support * belief, support * plausibility + (1 - support), support * ignorance + (1 - support)
 
 
 def brute_force(scores: Floats) -> Masses:
@@ -94,11 +101,40 @@ def supports(model: Any, x: Floats) -> Floats:
     return out
 
 
-def contributions(model: Any, x: Floats) -> Floats:
-    """What each rule, and last the prior, adds to the scores, shape (n_rows, n_rules + 1, n_classes)."""
+def fading(model: Any, x: Floats) -> Floats:
+    """How far all that is said counts, shape (n_rows,): the gates of level columns fade the masses, not the scores."""
+    is_level = np.isin(np.arange(x.shape[1]), model.level_columns)
+    return np.asarray(supports(model, x)[:, ~is_level].prod(axis=1))
+
+
+def base_scores(model: Any) -> Floats:
+    """Scores without any evidence: logarithms of the class weights, to twelve digits so that ties are ties, centred.
+
+    A class without rows counts as half a row, or half of the rarest other class if that is less.
+    """
+    weight = model.tree.class_weight[0]
+    seen = weight[weight > 0]
+    if not len(seen):
+        return np.zeros(len(weight))
+    logs = np.log(np.where(weight > 0, weight, min(1.0, seen.min()) / 2) / weight.sum()).round(12)
+    return logs - logs.mean()
+
+
+def gated_contributions(model: Any, x: Floats) -> Floats:
+    """What each rule, and last the prior, adds as far as the gates are open; shape as of :func:`contributions`."""
     firing = fire(model.tree, x, gated=False)[:, model.rules.node]
-    always = np.column_stack([firing, np.ones(len(x))]) * supports(model, x).prod(axis=1, keepdims=True)
+    always = np.column_stack([firing, np.ones(len(x))]) * fading(model, x)[:, None]
     return always[:, :, None] * np.vstack([model.rules.weight, model.prior])
+
+
+def contributions(model: Any, x: Floats) -> Floats:
+    """What each rule, and last the prior, adds to the scores, shape (n_rows, n_rules + 1, n_classes).
+
+    ``log pi + s (F - log pi)``: the prior stands for the class frequencies as far as the gates are closed.
+    """
+    parts = gated_contributions(model, x)
+    parts[:, -1] += (1 - fading(model, x))[:, None] * base_scores(model)
+    return parts
 
 
 def column_contributions(model: Any, x: Floats) -> Floats:

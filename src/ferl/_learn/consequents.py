@@ -123,6 +123,11 @@ def signs(
     return found
 
 
+def level_columns(constraint: Ints | None) -> tuple[int, ...]:
+    """Columns whose gates would break a constraint if they closed: those that have one."""
+    return () if constraint is None else tuple(np.flatnonzero(constraint).tolist())
+
+
 def _by_name(wish: Mapping[str, int], names: list[str]) -> Ints:
     for name in wish:
         if name not in names:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ferl import _core
+from ferl._learn.consequents import level_columns
 from ferl._learn.ground import CONDITIONS, UNBOUNDED, Ground
 from ferl._learn.rows import Orders, Rows
 from ferl._models.neighbours import Neighbours
@@ -50,6 +51,7 @@ def fit_rules(settings: RuleSettings, rows: Rows) -> RuleModel:
         prior=prior_of_all_rows(grown["prior"], sampled.astype(np.float64), tree.class_weight[0]),
         ranges=np.column_stack([ground.sampler.low, ground.sampler.high]),
         curves=curves,
+        level_columns=level_columns(ground.constraint),
     )
     return model.with_novelty_scale(candidates, n_most)
 

@@ -17,6 +17,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from ferl import _core
+from ferl._learn.consequents import level_columns
 from ferl._learn.rows import Block, exact_sum, weight_scale
 from ferl._models.rule_model import Curvature, RuleModel
 from ferl._models.terms import CurvesAndMaps
@@ -235,6 +236,7 @@ def with_learned_weights(model: RuleModel, block: Block, constraint: Ints | None
         prior=found[0].copy(),
         curves=_with_more_rows(model.curves, rows),
         ranges=np.column_stack([np.minimum(ranges[:, 0], low), np.maximum(ranges[:, 1], high)]),
+        level_columns=level_columns(constraint),
         curvature=Curvature(before.rules + after.rules, before.classes + after.classes),
     )
 

@@ -174,10 +174,13 @@ class ScoreEvidence(Evidence):
         The plausibility, which does not follow from the attributes before.
     softmax : ndarray of shape (n_samples, n_classes)
         The probability: the softmax of the scores, which is their normalised plausibility.
+    support : ndarray of shape (n_samples,)
+        How far gates are open. The masses of the scores are discounted by it: the rest lies on the set of all classes.
     """
 
     upper: Floats
     softmax: Floats
+    support: Floats
 
     least_share: ClassVar[float] = 1e-300  # weights of evidence are logarithms of probabilities
     can_share: ClassVar[bool] = False
@@ -187,10 +190,12 @@ class ScoreEvidence(Evidence):
         """Arrays of this shape for the compiled core to fill."""
         shape = n_rows, len(classes)
         belief, upper, softmax = np.empty(shape), np.empty(shape), np.empty(shape)
-        return cls(belief, np.empty(n_rows), np.empty(n_rows), classes, upper, softmax)
+        return cls(belief, np.empty(n_rows), np.empty(n_rows), classes, upper, softmax, np.ones(n_rows))
 
     @classmethod
-    def of_scores(cls, scores: Floats, conflict: Floats, classes: NDArray[Any]) -> ScoreEvidence:
+    def of_scores(
+        cls, scores: Floats, conflict: Floats, classes: NDArray[Any], support: Floats | None = None
+    ) -> ScoreEvidence:
         """The evidence of summed weights of evidence.
 
         Parameters
@@ -201,12 +206,23 @@ class ScoreEvidence(Evidence):
             Share of the weights that cancelled, which cannot be computed from sums.
         classes : ndarray of shape (n_classes,)
             Labels.
+        support : ndarray of shape (n_samples,), default=None
+            How far gates are open. None: fully.
         """
         # Where all scores are equal there is no evidence, exactly: a mean of equal numbers may differ by rounding.
         own = np.ascontiguousarray(scores - scores.max(axis=1, keepdims=True))
         found = replace(cls.empty(len(own), classes), conflict=conflict)
         _core.weigh_scores(own, found.belief, found.upper, found.softmax, found.ignorance)
-        return found
+        if support is None or len(classes) == 1:  # of a single class nothing is open
+            return found
+        is_open = support[:, None]
+        return replace(
+            found,
+            belief=found.belief * is_open,
+            upper=found.upper * is_open + (1 - is_open),
+            ignorance=found.ignorance * support + (1 - support),
+            support=support,
+        )
 
     @property
     def plausibility(self) -> Floats:
@@ -225,7 +241,8 @@ class ScoreEvidence(Evidence):
 
     def with_shares(self, shares: Floats, sharing: float) -> Evidence:
         """The evidence of scores whose probability the shares are."""
-        return self.of_scores(np.log(np.maximum(shares, self.least_share)), self.conflict, self.classes)
+        scores = np.log(np.maximum(shares, self.least_share))
+        return self.of_scores(scores, self.conflict, self.classes, self.support)
 
     @property
     def pignistic(self) -> Floats:
@@ -238,7 +255,8 @@ class ScoreEvidence(Evidence):
         scores = np.log(self.probability)
         weight = scores - scores.mean(axis=1, keepdims=True)
         stays = np.exp(np.minimum(weight, 0.0))
-        eta = self.plausibility.max(axis=1) / np.exp(weight.max(axis=1))
+        withheld = 1 - self.support
+        eta = (self.plausibility.max(axis=1) - withheld) / np.exp(weight.max(axis=1))
         nodes, shares = np.polynomial.legendre.leggauss(weight.shape[1] // 2 + 1)
         integral = np.zeros_like(stays)
         for t, share in zip((nodes + 1) / 2, shares / 2, strict=True):
@@ -246,7 +264,8 @@ class ScoreEvidence(Evidence):
             integral += share * factor.prod(axis=1, keepdims=True) / factor
         outside = 1 - stays
         alone = np.stack([np.delete(outside, c, axis=1).prod(axis=1) for c in range(stays.shape[1])], axis=1)
-        return np.asarray(self.belief + eta[:, None] * stays * (integral - alone))
+        equally = withheld[:, None] / weight.shape[1]
+        return np.asarray(self.belief + eta[:, None] * stays * (integral - alone) + equally)
 
     @property
     def dirichlet(self) -> Floats:

@@ -688,6 +688,7 @@ def _rule_attributes(found: dict[str, Any], tree: FuzzyTree) -> dict[str, Any]:
         "prior": prior,
         "ranges": form["ranges"],
         "curves": _curves(form["curves"], tree.n_categories(len(form["ranges"]))),
+        "level_columns": () if form["level_columns"] is None else tuple(form["level_columns"].tolist()),
         "curvature": None if curvature is None else Curvature(**curvature),
         "novelty_scale": scale,
     }

@@ -116,6 +116,7 @@ WEIGHTS = Object(
         "prior": Numbers(("classes",), -LARGEST, LARGEST),
         "ranges": Numbers(("columns", 2), infinite=True),
         "curves": CURVES,
+        "level_columns": Integers(None, below="columns", ascending=True),
         "curvature": Object(
             {
                 "rules": Numbers(("weights", "weights"), -LARGEST, LARGEST),
@@ -124,7 +125,7 @@ WEIGHTS = Object(
         ),
         "novelty_scale": Numbers((N_LEVELS,), 0.0, infinite=True),
     },
-    frozenset({"curves", "curvature", "novelty_scale"}),
+    frozenset({"curves", "level_columns", "curvature", "novelty_scale"}),
 )
 GATES = Object({"support_gate": FLAG, "gate_margin": Value(lambda v: is_number(v) and v > 0, "a number above 0")})
 READING = Object(

@@ -53,6 +53,9 @@ class RuleModel(Model):
         Score of each class before any rule applies.
     ranges : ndarray of shape (n_columns, 2)
         Range of each column over all training rows.
+    level_columns : tuple of int
+        Columns outside whose range scores stay as they are at the nearest end: those of monotone constraints, which
+        fading scores would break. Their gates discount belief and plausibility alone.
     curvature : Curvature, optional
         How well the weights are known, for later blocks of rows; models that began with ``partial_fit`` have it.
     novelty_scale : ndarray of shape (101,), optional
@@ -64,6 +67,7 @@ class RuleModel(Model):
     prior: Floats
     ranges: Floats
     curves: CurvesAndMaps | None = None
+    level_columns: tuple[int, ...] = ()
     curvature: Curvature | None = None
     novelty_scale: Floats | None = None
 
@@ -111,6 +115,31 @@ class RuleModel(Model):
     # -----------------------------------------------------------------------------------------------------------------
 
     @cached_property
+    def base(self) -> Floats:
+        """Scores where no support is left: the logarithms of the class frequencies less their mean, shape (n_classes,).
+
+        A class without rows counts as half a row, or half of the rarest other class if that is less. Twelve digits, so
+        that classes that weights made equally frequent have equal scores.
+        """
+        weight = self.tree.class_weight[0]
+        if not weight.any():
+            return np.zeros(len(weight))
+        least = min(1.0, float(weight[weight > 0].min())) / 2
+        logs = np.log(np.where(weight > 0, weight, least) / weight.sum()).round(12)
+        return np.asarray(logs - logs.mean())
+
+    @cached_property
+    def gated_columns(self) -> Ints:
+        """Columns whose gates close outside the training range: those of conditions, the level ones last."""
+        columns = super().gated_columns
+        return columns[np.argsort(np.isin(columns, self.level_columns), kind="stable")]
+
+    @cached_property
+    def n_fading(self) -> int:
+        """Number of gated columns that fade scores; the level ones are behind them."""
+        return int(np.isin(self.gated_columns, self.level_columns, invert=True).sum())
+
+    @cached_property
     def scores(self) -> _core.Scores:
         """The rules and their weights, compiled."""
         columns = self.gated_columns
@@ -119,7 +148,9 @@ class RuleModel(Model):
             self.rules.node,
             self.rules.weight,
             self.prior,
+            self.base,
             columns,
+            self.n_fading,
             self.ranges[columns],
             self.tree.n_categories(len(self.ranges))[columns],
             self.reading.gate_margin,
@@ -127,7 +158,7 @@ class RuleModel(Model):
         )
 
     def decision_scores(self, rows: Floats, n_threads: int = 1) -> Floats:
-        """The summed weights of evidence, shape (n_samples, n_classes)."""
+        """The summed weights of evidence, or as far as gates close the frequencies, shape (n_samples, n_classes)."""
         out = np.empty((len(rows), len(self.classes)))
         self.scores.scores(rows, n_threads, out)
         return out
@@ -135,7 +166,8 @@ class RuleModel(Model):
     def evidence(self, rows: Floats, n_threads: int = 1) -> ScoreEvidence:
         """The evidence of the summed weights."""
         found = ScoreEvidence.empty(len(rows), self.classes)
-        self.scores.weigh(rows, n_threads, found.belief, found.upper, found.softmax, found.ignorance, found.conflict)
+        masses = found.belief, found.upper, found.softmax, found.ignorance, found.conflict, found.support
+        self.scores.weigh(rows, n_threads, *masses)
         return found
 
     def probabilities(self, rows: Floats, n_threads: int = 1) -> Floats:
@@ -156,25 +188,30 @@ class RuleModel(Model):
         self.scores.supports(rows, out)
         return out
 
-    def lift(self, rows: Floats, evidence: Evidence) -> Floats:
-        """Logarithm of probability divided by frequency, shape (n_samples, n_classes).
+    def fading(self, rows: Floats) -> Floats:
+        """How far the summed weights count, against the class frequencies, shape (n_samples,)."""
+        return np.asarray(self.supports(rows)[:, : self.n_fading].prod(axis=1))
 
-        Gates withhold the prior as they withhold the rules; so the frequencies count as far as the gates are open.
-        """
-        support = self.supports(rows).prod(axis=1)
+    def lift(self, rows: Floats, evidence: Evidence) -> Floats:
+        """Logarithm of probability divided by frequency, shape (n_samples, n_classes); 0 without any support."""
         with np.errstate(divide="ignore"):
             known = np.log(np.where(self.class_frequency > 0, self.class_frequency, 1.0))
-            return np.asarray(np.log(evidence.probability) - support[:, None] * known)
+            # Rounded, so that classes are equal where there is no evidence.
+            return np.asarray(np.log(evidence.probability) - known).round(10)
 
     # -----------------------------------------------------------------------------------------------------------------
     # What each term, column and feature adds
     # -----------------------------------------------------------------------------------------------------------------
 
     def contributions(self, rows: Floats, n_threads: int = 1) -> Floats:
-        """What each term, and last the prior, adds to the scores, shape (n_samples, n_terms + 1, n_classes)."""
-        openness = self.supports(rows).prod(axis=1)
+        """What each term, and last the prior, adds to the scores, shape (n_samples, n_terms + 1, n_classes).
+
+        As far as gates are closed the prior is that of the class frequencies.
+        """
+        openness = self.fading(rows)
         parts = [block.contributions(self.tree, rows, openness, n_threads) for block in self.terms]
-        return np.concatenate([*parts, (openness[:, None] * self.prior)[:, None]], axis=1)
+        prior = openness[:, None] * self.prior + (1 - openness[:, None]) * self.base
+        return np.concatenate([*parts, prior[:, None]], axis=1)
 
     @cached_property
     def mean_contributions(self) -> Floats:
@@ -235,7 +272,7 @@ class RuleModel(Model):
     # -----------------------------------------------------------------------------------------------------------------
 
     def lost_support(self, rows: Floats, n_threads: int = 1) -> Floats:
-        """Share of all weights of evidence that gates withhold, by column, shape (n_samples, n_columns).
+        """Share of all evidence that gates withhold from belief, by column, shape (n_samples, n_columns).
 
         One minus the product of the gates, shared among them by their logarithms, or among those that are closed.
         """

@@ -20,6 +20,10 @@ from ferl._util.arrays import Floats
 from ferl._util.text import category_text, has_words, number_text
 
 COMPARED = ("the higher ", "the later ")  # how sentences on curves over numbers and over dates begin
+OUTSIDE_CARD = (
+    "A value that no line has counts as the nearest one; outside of what training saw, probabilities come closer to "
+    "the class frequencies than the total does."
+)
 _LEVEL = 0.005  # weights that differ by less read the same
 _NOTHING = 1e-9  # points
 

@@ -385,7 +385,7 @@ def read_balance(model: RuleModel, row: Floats, values: list[Any]) -> Balance:
     A feature is compared with what it adds on average over the training rows: a low value of a feature whose rules ask
     for high ones adds nothing, and that is what opposes. ``values``: as a reader knows them.
     """
-    scores, support = model.decision_scores(row)[0], float(model.supports(row).prod())
+    scores, support = model.decision_scores(row)[0], float(model.fading(row)[0])
     contributions = model.contributions(row)[0]
     said = model.share_among_features(np.stack([contributions, support * model.mean_contributions]))
     here, usual = said.tolist()
@@ -435,7 +435,7 @@ class RuleExplanation(Explanation):
     }
     range_text: ClassVar[str] = "range seen in training"
     _for_such_rows: ClassVar[str] = ""
-    _lost: ClassVar[tuple[str, str, str]] = ("all weights", "are", "training")
+    _lost: ClassVar[tuple[str, str, str]] = ("the evidence", "is", "training")
     _with_missing: ClassVar[str] = "Rules on {them} fire as they do for the average training row."
 
     def against(self, label: Any) -> Explanation:
@@ -483,8 +483,9 @@ class RuleExplanation(Explanation):
     def _reason_for_doubt(self) -> str:
         balance, lacks = self.balance, self._what_lacks()
         if self.doubt.main == "lost_support":
-            support = share_text(balance.support)
-            said = "nothing is said" if balance.support == 0 else f"all weights count by {support} only"
+            believed = max(0.0, 1 - sum(lost for _, lost in self.lost_support))
+            what = "all weights count" if math.isclose(believed, balance.support) else "belief counts"
+            said = "nothing is said" if balance.support == 0 else f"{what} by {share_text(believed)} only"
             return f"{said}, because {self._outside()}{lacks}"
         clauses, base = [], balance.apart(balance.base)
         for c, sign in zip(balance.compared, (1, -1), strict=True):

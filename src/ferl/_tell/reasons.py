@@ -169,8 +169,8 @@ class _Candidates:
             expected = parts.firing * weight
             usual_maps = np.zeros(len(parts.maps))  # so are maps
         of_curves = np.array(usual) - np.reshape(got, (len(usual), len(rows))).T
-        support = self.model.supports(rows).prod(axis=1)[:, None]
-        lost = np.asarray(support * np.hstack([of_curves, expected - fits * weight, usual_maps - self._of_maps(rows)]))
+        fading = self.model.fading(rows)[:, None]
+        lost = np.asarray(fading * np.hstack([of_curves, expected - fits * weight, usual_maps - self._of_maps(rows)]))
         order = np.argsort(-lost, axis=1, kind="stable")[:, :n]
         return [
             tuple(self._reason(row, fit, k, float(costs[k]), unit) for k in chosen.tolist() if costs[k] > _NOTHING)

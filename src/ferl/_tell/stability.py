@@ -291,8 +291,9 @@ class TreeStabilityReport(StabilityReport):
 class RuleStabilityReport(StabilityReport):
     """How fast the scores of rules can change, and in which direction: proven from the rules, not from rows.
 
-    All is about rows where the gates are open. Outside the range of the training rows gates fade all scores towards
-    zero, whatever the direction of a feature.
+    Slopes are those where the gates are open. Outside the range of the training rows gates fade all scores towards
+    those of the class frequencies, whatever the direction of a feature: what is proven holds within the range. A
+    feature under a monotone constraint fades no score, and what is proven of it holds for all values.
 
     Attributes
     ----------
@@ -315,6 +316,8 @@ class RuleStabilityReport(StabilityReport):
         Names of the features.
     classes : tuple
         The labels.
+    reach : tuple of (float, float)
+        For each feature between which values its directions hold; infinite ones where no gate fades scores.
     per_spread : float
         The most by which the probability of a class changes per spread (standard deviation over the training rows), if
         all numbers move by as many at once.
@@ -336,11 +339,13 @@ class RuleStabilityReport(StabilityReport):
     slopes: Floats = field(default_factory=lambda: np.zeros((0, 0, 2)))
     names: tuple[str, ...] = ()
     classes: tuple[Any, ...] = ()
+    reach: tuple[tuple[float, float], ...] = ()
 
     def direction(self, feature: str, label: Any) -> int | None:
         """1 where larger values provably never make the label less probable, -1 never more; 0: it does not depend.
 
-        None where nothing is proven, and for categories that a rule asks.
+        None where nothing is proven, and for categories that a rule asks. It holds for values within ``reach``,
+        whatever the other features are.
 
         Parameters
         ----------
@@ -363,13 +368,18 @@ class RuleStabilityReport(StabilityReport):
         told = self.classes[1:] if len(self.classes) == 2 else self.classes
         moves = {1: "less", -1: "more"}
         proven = [
-            f"Proven: a higher {spoken(name)} never makes {spoken(label)} {moves[direction]} probable."
-            for name in self.names
+            f"Proven{_between(low, high)}: a higher {spoken(name)} never makes {spoken(label)} {moves[way]} probable."
+            for name, (low, high) in zip(self.names, self.reach, strict=True)
             for label in told
-            if (direction := self.direction(name, label)) in moves
+            if (way := self.direction(name, label)) in moves
         ]
         bounds = [("L", self.lipschitz, "of the difference of any two scores; half of it, of the probabilities")]
         return self._page("rules that speak", "conditions of the longest rule", bounds, *proven)
+
+
+def _between(low: float, high: float) -> str:
+    """Where something is proven, in words; nothing where that is everywhere."""
+    return "" if math.isinf(low) and math.isinf(high) else f" from {number_text(low)} to {number_text(high)}"
 
 
 def _bound(value: float) -> str:
@@ -403,7 +413,10 @@ def _(model: RuleModel, rows: Floats | None = None) -> StabilityReport:
     constants, slopes = _constants(model, model.with_gates_open, rows), model.slope_bounds()
     per_spread = _score_per_spread(model, slopes)
     names, labels = tuple(model.feature_names()), tuple(model.labels)
-    return RuleStabilityReport(*constants, model.lipschitz, per_spread, _radius(model, rows), slopes, names, labels)
+    fading, everywhere = set(model.gated_columns[: model.n_fading].tolist()), (-math.inf, math.inf)
+    reach = [(model.seen(f) if f in fading else None) or everywhere for f in range(model.n_features)]
+    radius = _radius(model, rows)
+    return RuleStabilityReport(*constants, model.lipschitz, per_spread, radius, slopes, names, labels, tuple(reach))
 
 
 def _constants(model: Model, opened: Model, rows: Floats | None) -> tuple[int, int | None, int, float]:

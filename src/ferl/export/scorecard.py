@@ -19,7 +19,7 @@ from ferl._answers import model_of
 from ferl._models.evidence import Evidence, ScoreEvidence
 from ferl._models.rule_model import RuleModel
 from ferl._sklearn import Interval, fit_context
-from ferl._tell.curves import Points, ScoreTable, read_score_table
+from ferl._tell.curves import OUTSIDE_CARD, Points, ScoreTable, read_score_table
 from ferl._tell.page import Section, Table
 from ferl._tell.reasons import POINTS_TO_DOUBLE, Reason, read_reasons
 from ferl._tell.render import as_text, escaped, latex_table
@@ -134,7 +134,7 @@ class Scorecard(ClassifierMixin, Wrapper):
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> card = Scorecard(FERLClassifier(max_rules=8, random_state=0), rounded=True).fit(X[::2], y[::2])
     >>> print(card.cost(X[1::2], y[1::2]))
-    accuracy 0.9507 -> 0.9507, log-loss 0.1496 -> 0.1497, AUC 0.9878 -> 0.9878; 0 of 284 rows get another label
+    accuracy 0.9507 -> 0.9507, log-loss 0.1497 -> 0.1498, AUC 0.9878 -> 0.9878; 0 of 284 rows get another label
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -204,7 +204,8 @@ class Scorecard(ClassifierMixin, Wrapper):
     def total(self, X: ArrayLike) -> Floats:
         """Total points of rows, shape (n_samples,), or (n_samples, n_classes) of three and more classes.
 
-        A row outside of what training saw comes closer to the points of even odds, as its evidence counts for less.
+        They are the sum of the lines for every value: one outside of what training saw, or between two lines, counts as
+        the nearest that the table has. The probability of such a row comes closer to the class frequencies.
 
         Parameters
         ----------
@@ -216,6 +217,8 @@ class Scorecard(ClassifierMixin, Wrapper):
 
     def decision_function(self, X: ArrayLike) -> Floats:
         """The weights of evidence that the totals mean, as those of the classifier inside.
+
+        Outside of what training saw they count for less, and the class frequencies for more.
 
         Parameters
         ----------
@@ -230,7 +233,7 @@ class Scorecard(ClassifierMixin, Wrapper):
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     def predict_proba(self, X: ArrayLike) -> Floats:
-        """Probability of each class, from the totals.
+        """Probability of each class, from the totals; outside of what training saw closer to the class frequencies.
 
         Parameters
         ----------
@@ -255,8 +258,8 @@ class Scorecard(ClassifierMixin, Wrapper):
         -------
         Evidence
         """
-        inside = self._classifier("predict_evidence").predict_evidence(X)
-        return ScoreEvidence.of_scores(self._scores(X), inside.conflict, self.classes_)
+        inside = self._model().evidence(self._classifier("predict_evidence")._rows(X))
+        return ScoreEvidence.of_scores(self._scores(X), inside.conflict, self.classes_, inside.support)
 
     def cost(self, X: ArrayLike, y: ArrayLike) -> Cost:
         """What counting in these points costs on given rows, against the classifier inside: nothing but rounding.
@@ -308,7 +311,7 @@ class Scorecard(ClassifierMixin, Wrapper):
             rows.append(("" if line.name == last else line.name, line.when, *self._count.texts(line)))
             last = line.name
         points = Table(("", "", *heads), tuple(rows), "ll" + "r" * len(heads))
-        meaning = self._count.meaning(style.classes, self._positive())
+        meaning = self._meaning(style)
         return as_text([Section("", (points,)), Section("", tuple(meaning))], None)
 
     def latex(
@@ -337,7 +340,7 @@ class Scorecard(ClassifierMixin, Wrapper):
             (escaped(line.name), escaped(line.when), *(text.replace("-", "$-$") for text in self._count.texts(line)))
             for line in table.with_base()
         ]
-        notes = [escaped(text) for text in self._count.meaning(style.classes, self._positive())]
+        notes = [escaped(text) for text in self._meaning(style)]
         return latex_table(f"lp{{{width}}}{'r' * len(heads)}", ("", "", *map(escaped, heads)), rows, notes)
 
     def csv(
@@ -378,6 +381,9 @@ class Scorecard(ClassifierMixin, Wrapper):
         self._take_fitted(step)
         return cast(FERLClassifier, self.estimator_)
 
+    def _model(self) -> RuleModel:
+        return model_of(self._classifier("a scorecard"), "Scorecard", RuleModel, "FERLClassifier")
+
     def _positive(self) -> int:
         """Index of the class that points speak for, of two classes."""
         classes = self.classes_.tolist()
@@ -400,7 +406,7 @@ class Scorecard(ClassifierMixin, Wrapper):
     ) -> tuple[ScoreTable, Style]:
         """The table in points, whose base holds the points of even odds, and the names it is told with."""
         self._validate_params()
-        model = model_of(self._classifier("a scorecard"), "Scorecard", RuleModel, "FERLClassifier")
+        model = self._model()
         names, labels = reader_names(model, feature_names, class_names)
         style = Style(model, names, [in_sentence(str(label)) for label in labels], max_listed=None)
         scale = partial(self._count.scale, positive=self._positive())
@@ -408,22 +414,26 @@ class Scorecard(ClassifierMixin, Wrapper):
 
     def _totals(self, X: ArrayLike) -> Floats:
         """Totals of rows, shape (n_samples, 1) of two classes and (n_samples, n_classes) of others."""
-        clf = self._classifier("a scorecard")
-        rows, (table, _) = clf._rows(X), self._table()
-        support = table.model.supports(rows).prod(axis=1)[:, None]
-        return np.asarray(self.neutral + support * (table.total(rows) - self.neutral))
+        return self._table()[0].total(self._classifier("a scorecard")._rows(X))
 
     def _scores(self, X: ArrayLike) -> Floats:
-        """The weights of evidence that the totals of rows mean, shape (n_samples, n_classes)."""
+        """The weights of evidence that the totals of rows mean, faded as in the model, shape (n_samples, n_classes)."""
         scores = (self._totals(X) - self.neutral) / self.unit
         if scores.shape[1] == 1 < len(self.classes_):
             halves = [-scores / 2, scores / 2]
             scores = np.hstack(halves if self._positive() == 1 else halves[::-1])
-        return np.asarray(scores)
+        model = self._model()
+        fading = model.fading(self.estimator_._rows(X))[:, None]
+        return np.asarray(fading * scores + (1 - fading) * model.base)
 
     # -----------------------------------------------------------------------------------------------------------------
     # What all forms share
     # -----------------------------------------------------------------------------------------------------------------
+
+    def _meaning(self, style: Style) -> list[str]:
+        """What totals mean, line by line."""
+        told = self._count.meaning(style.classes, self._positive())
+        return [*told, OUTSIDE_CARD] if len(self._model().gated_columns) else told
 
     def _columns(self, feature_names: Sequence[str] | None, class_names: Sequence[str] | None) -> dict[str, list[Any]]:
         table, style = self._table(feature_names, class_names)

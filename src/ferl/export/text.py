@@ -37,7 +37,7 @@ from ferl._tell.statements import (
     word_meanings,
 )
 from ferl._util.arrays import Floats
-from ferl._util.text import exact_text, number_text
+from ferl._util.text import exact_text, listed, number_text
 from ferl.rules import FERLClassifier
 
 SHOWN_CLASSES = 4  # where there are more, only the classes that are spoken of most are told unless all are asked for
@@ -129,7 +129,8 @@ def export_text(
          the higher petal length, from 3 to 6.9, the more it speaks for virginica: from -8.21 to +8.59
     Between two values of a number weights change in proportion; beyond the first and last they stay.
     Seen in training: petal length 3..6.9; petal width 1..2.5. A value outside makes the whole sum count
-            for less, in proportion to its distance, and for nothing one range away.
+            for less, in proportion to its distance, and for nothing one range away, where the class
+            frequencies are left.
     """
     model = model_of(estimator, "export_text")
     names, classes = reader_names(model, feature_names, class_names)
@@ -263,7 +264,7 @@ def _how_to_apply(model: RuleModel, style: Style, shapes: Sequence[Curve | Inter
         lines += ["where", *(f"     {line}" for line in word_meanings(model, style.names))]
     if not style.all_classes:
         lines.append("Only the classes that are spoken of most are shown; all_classes=True shows all of them.")
-    gated = model.gated_columns.tolist()
+    gated = model.gated_columns[: model.n_fading].tolist()
     ranges = [
         f"{style.names[own]} {'..'.join(number_text(model.number(own, end)) for end in model.ranges[own].tolist())}"
         for own in gated
@@ -274,10 +275,13 @@ def _how_to_apply(model: RuleModel, style: Style, shapes: Sequence[Curve | Inter
         far = "one range" if margin == 1 else f"{number_text(margin)} ranges"
         lines.append(
             f"Seen in training: {'; '.join(ranges)}. A value outside makes the whole sum count for less, in proportion "
-            f"to its distance, and for nothing {far} away."
+            f"to its distance, and for nothing {far} away, where the class frequencies are left."
         )
     if any(column in categories for column in gated):
         lines.append("A category that training did not have halves the whole sum.")
+    if level := model.gated_columns[model.n_fading :].tolist():
+        told = listed([style.names[own] for own in level])
+        lines.append(f"A value of {told} outside of what training saw counts as the nearest one that it saw.")
     return lines
 
 
@@ -341,19 +345,24 @@ def _(model: RuleModel, names: Sequence[str], labels: Sequence[Any]) -> list[str
         _FITS,
         f"prior: {_by_class(model.prior, labels)}",
     ]
-    columns = model.gated_columns.tolist()
+    columns = model.gated_columns[: model.n_fading].tolist()
+    if columns:
+        lines += [
+            "Each sum then counts by s and the base by 1 - s; s is a product of gates.",
+            f"base: {_by_class(model.base, labels)}",
+        ]
     numbers = [f"{_quoted(names[k])} {_range(model.ranges[k])}" for k in columns if k not in categories]
     if numbers:
         lines += [
-            "The sums are multiplied by a gate for each of these numbers: 1 inside the range, less in proportion to "
-            f"the distance outside, 0 from {exact_text(model.reading.gate_margin)} times the length of the range on.",
+            "There is a gate for each of these numbers: 1 inside the range, less in proportion to the distance outside,"
+            f" 0 from {exact_text(model.reading.gate_margin)} times the length of the range on.",
             f"seen: {'; '.join(numbers)}",
         ]
     if len(numbers) < len(columns):
         known = [f"{_quoted(names[k])} {_list(categories[k])}" for k in columns if k in categories]
         lines += [
-            f"The sums are multiplied by {_core.UNSEEN_GATE} for each value that is none of these categories and is "
-            "not missing.",
+            f"s is multiplied by {_core.UNSEEN_GATE} for each value that is none of these categories and is not "
+            "missing.",
             f"categories: {'; '.join(known)}",
         ]
     lines += [*_coded_lines(model, names), *_exact_pictures(model, names, labels)]

@@ -20,6 +20,7 @@ from ferl._models.novelty import LOST_MASS
 from ferl._models.rule_model import RuleModel
 from ferl._models.terms import CurvesAndMaps, Rules, Terms
 from ferl._models.tree import FuzzyTree
+from ferl._util.arrays import Ints
 from ferl.onnx.graph import (
     Graph,
     Rows,
@@ -66,57 +67,69 @@ def rule_answers(
     graph: Graph, model: RuleModel, table: Value, measure: str | None, contributions: bool
 ) -> dict[str, Value]:
     """Matrices, classes first, and values of each row, by the names of the outputs; no ``measure``: no novelty."""
-    rows = add_rows(graph, table, model, reads_all=measure is not None)
+    rows, gated = add_rows(graph, table, model, reads_all=measure is not None), model.gated_columns
     added = [add_terms(block, graph, model.tree, rows) for block in model.terms]
-    support = _support(graph, model, rows)
-    scores, size = _scores(graph, model, rows, added, support)
-    found = {"scores": scores} | _masses(graph, scores, size, len(model.classes))
+    fading, level = (_support(graph, model, rows, own) for own in (gated[: model.n_fading], gated[model.n_fading :]))
+    support = graph("Mul", fading, level) if fading is not None and level is not None else fading or level
+    sums, size = _scores(graph, model, rows, added, fading)
+    scores = sums if fading is None else graph("Add", sums, _base(graph, model, fading))
+    masses = _masses(graph, scores, len(model.classes))
+    if support is not None and len(model.classes) > 1:
+        masses = _discounted(graph, masses, support)
+    found = {"scores": scores, "conflict": _conflict(graph, sums, size, len(model.classes))} | masses
     if contributions:
-        found["contributions"] = _contributions(graph, model, rows, added, support)
+        found["contributions"] = _contributions(graph, model, rows, added, fading)
     if measure is not None:
         found["novelty"] = _novelty(graph, model, rows, scores, support, measure)
     return found
 
 
-def _scores(graph: Graph, model: RuleModel, rows: Rows, added: list[Added], support: Value | None) -> list[Value]:
-    """F = s (prior + what terms add), s the product of the gates; and the sum of all |weights|."""
+def _scores(graph: Graph, model: RuleModel, rows: Rows, added: list[Added], fading: Value | None) -> list[Value]:
+    """Weights summed as far as gates are open, s (prior + what terms add); and all |weights|."""
     prior = np.append(model.prior, np.abs(model.prior).sum())[:, None]
     sums = graph("Expand", prior, rows.shape(len(prior)))
     for block in added:
         if block.sums is not None:
             sums = graph("Add", sums, block.sums)
-    if support is not None:
-        sums = graph("Mul", sums, support)
+    if fading is not None:
+        sums = graph("Mul", sums, fading)
     return graph.several("Split", 2, sums, np.array([len(prior) - 1, 1]))
 
 
-def _contributions(graph: Graph, model: RuleModel, rows: Rows, added: list[Added], support: Value | None) -> Value:
+def _base(graph: Graph, model: RuleModel, fading: Value) -> Value:
+    """What the class frequencies add as far as gates are closed, (1 - s) base."""
+    return graph("Mul", graph("Sub", 1.0, fading), model.base[:, None])
+
+
+def _contributions(graph: Graph, model: RuleModel, rows: Rows, added: list[Added], fading: Value | None) -> Value:
     """What each term, and last the prior, adds to the scores, shape (n_rows, n_terms + 1, n_classes)."""
     shape = graph.join([rows.n_rows, graph.constant(np.array([1, len(model.prior)]))])
+    parts = [block.parts() for block in added if block.sums is not None]
     prior = graph("Expand", model.prior[None, None], shape)
-    parts = graph.join([*(block.parts() for block in added if block.sums is not None), prior], axis=1)
-    if support is None:
-        return parts
-    return graph("Mul", parts, graph.insert_axis(graph("Transpose", support, perm=[1, 0]), 2))
+    if fading is not None:
+        fades = graph.insert_axis(graph("Transpose", fading, perm=[1, 0]), 2)
+        parts, base = [graph("Mul", own, fades) for own in parts], graph("Sub", 1.0, fades)
+        prior = graph("Add", graph("Mul", prior, fades), graph("Mul", base, model.base[None, None]))
+    return graph.join([*parts, prior], axis=1)
 
 
-def _support(graph: Graph, model: RuleModel, rows: Rows) -> Value | None:
-    """The product of one gate for each column that a term reads, shape (1, n_rows); None: there are no gates."""
-    columns = model.gated_columns
-    if not len(columns):
+def _support(graph: Graph, model: RuleModel, rows: Rows, columns: Ints) -> Value | None:
+    """The product of the gates of some columns, shape (1, n_rows); None: there are none."""
+    n_gates = len(columns)
+    if not n_gates:
         return None
     n_categories = model.tree.n_categories(rows.n_columns)[columns]
     holds_numbers = n_categories == 0
     gates = []
     if holds_numbers.any():
-        own = model.scores.gate[holds_numbers].T[:, :, None]
+        own = model.scores.gate[np.isin(model.gated_columns, columns[holds_numbers])].T[:, :, None]
         gates.append(gate_openness(graph, rows, columns[holds_numbers], own))
     if not holds_numbers.all():
         columns, n_categories = columns[~holds_numbers], n_categories[~holds_numbers]
         is_seen = graph("Less", rows.values_of(columns), n_categories.astype(np.float64)[:, None])
         is_open = graph("Or", is_seen, rows.missing_in(columns))
         gates.append(graph("Where", is_open, 1.0, _core.UNSEEN_GATE))
-    return graph.product(graph.join(gates), len(model.gated_columns))
+    return graph.product(graph.join(gates), n_gates)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -233,14 +246,33 @@ def _distinct_conditions(tree: FuzzyTree) -> tuple[NDArray[np.intp], NDArray[np.
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def _masses(graph: Graph, scores: Value, size: Value, n_classes: int) -> dict[str, Value]:
+def _discounted(graph: Graph, masses: dict[str, Value], support: Value) -> dict[str, Value]:
+    """The masses as far as gates are open; the rest lies on all classes."""
+    rest = graph("Sub", 1.0, support)
+    faded = {name: graph("Mul", masses[name], support) for name in ("belief", "plausibility", "ignorance")}
+    return masses | faded | {name: graph("Add", faded[name], rest) for name in ("plausibility", "ignorance")}
+
+
+def _conflict(graph: Graph, sums: Value, size: Value, n_classes: int) -> Value:
+    """The share of all weights that cancelled."""
+    net = graph.total(graph("Abs", _centred(graph, sums, n_classes)), 0)
+    is_said = graph("Greater", size, 0.0)
+    kept = graph("Div", net, graph("Where", is_said, size, 1.0))
+    return graph("Where", is_said, graph.between(graph("Sub", 1.0, kept), 0.0, 1.0), 0.0)
+
+
+def _centred(graph: Graph, scores: Value, n_classes: int) -> Value:
+    return graph("Sub", scores, graph("Div", graph.total(scores, 0), float(n_classes)))
+
+
+def _masses(graph: Graph, scores: Value, n_classes: int) -> dict[str, Value]:
     """Dempster's rule of one simple mass function for each class; as ``masses_of`` in cpp/rules/scores.cpp."""
-    names = ("belief", "plausibility", "probability", "ignorance", "conflict")
+    names = ("belief", "plausibility", "probability", "ignorance")
     if n_classes == 1:  # what lies on the whole frame lies on its only class
-        nothing = graph("Mul", size, 0.0)
+        nothing = graph("Mul", scores, 0.0)
         sure = graph("Add", nothing, 1.0)
-        return dict(zip(names, (sure, sure, sure, nothing, nothing), strict=True))
-    weight = graph("Sub", scores, graph("Div", graph.total(scores, 0), float(n_classes)))
+        return dict(zip(names, (sure, sure, sure, nothing), strict=True))
+    weight = _centred(graph, scores, n_classes)
     speaks_for, is_against = graph("Greater", weight, 0.0), graph("Less", weight, 0.0)
     most = graph("Max", graph("ReduceMax", weight, axes=[0], keepdims=1), 0.0)
     against = graph.total(graph("Max", graph("Neg", weight), 0.0), 0)
@@ -258,12 +290,8 @@ def _masses(graph: Graph, scores: Value, size: Value, n_classes: int) -> dict[st
     belief = graph("Where", speaks_for, graph("Min", graph("Div", lead, total), plausibility), 0.0)
     said = _exponential(graph, graph("Neg", graph("Add", most, against)))
     ignorance = graph("Where", graph("Greater", against, 0.0), graph("Min", graph("Div", said, total), 1.0), 1.0)
-    net = graph.total(graph("Abs", weight), 0)
-    is_said = graph("Greater", size, 0.0)
-    kept = graph("Div", net, graph("Where", is_said, size, 1.0))
-    conflict = graph("Where", is_said, graph.between(graph("Sub", 1.0, kept), 0.0, 1.0), 0.0)
     probability = graph("Div", power, graph.total(power, 0))
-    return dict(zip(names, (belief, plausibility, probability, ignorance, conflict), strict=True))
+    return dict(zip(names, (belief, plausibility, probability, ignorance), strict=True))
 
 
 def _exponential(graph: Graph, value: Value) -> Value:

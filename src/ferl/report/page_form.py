@@ -77,9 +77,15 @@ def _(model: RuleModel, tree: None = None) -> dict[str, Any]:
     return _shared_form(model, [*corners, _gate_ends(model.gated_columns, gate, n_columns)]) | {
         "terms": terms,
         "prior": numbers(model.prior),
+        "base": numbers(model.base),
         "gate": [
-            {"column": column, "range": numbers(own), "n_categories": int(n_categories[column])}
-            for column, own in zip(gated, gate, strict=True)
+            {
+                "column": column,
+                "range": numbers(own),
+                "n_categories": int(n_categories[column]),
+                "fades": k < model.n_fading,
+            }
+            for k, (column, own) in enumerate(zip(gated, gate, strict=True))
         ],
         "novelty": _residual_form(model)
         or _neighbour_form(model) | {"usual": model.neighbours.usual, "row": numbers(model.neighbours.rows)},

@@ -19,7 +19,7 @@ from ferl._models.rule_model import RuleModel
 from ferl._models.shapes import read_shapes
 from ferl._models.tree_model import TreeModel
 from ferl._tell.conditions import Condition
-from ferl._tell.curves import Points, ScoreTable, read_score_table
+from ferl._tell.curves import OUTSIDE_CARD, Points, ScoreTable, read_score_table
 from ferl._tell.reasons import read_reasons
 from ferl._tell.statements import Statement, Style, conditions_of, statements
 from ferl._util.arrays import Floats
@@ -244,6 +244,7 @@ class RuleView(View):
             "heads": [f"Points for {self.classes[1]}"] if len(self.classes) == 2 else self.classes,
             "groups": groups,
             "meaning": POINTS.meaning(self.classes, 1),
+            "outside": OUTSIDE_CARD if len(self.model.gated_columns) else "",
         }
 
     def reason_codes(self, rows: Floats, labels: list[int]) -> list[list[str]]:

@@ -149,10 +149,9 @@ const ferlChanges = (() => {
   // What cost a row most on its way to a class: rules of one feature together, others one by one.
   function reasons(engine, parts, answer, positive) {
     const towards = (weight) => (weight.length === 2 ? weight[positive] - weight[1 - positive] : weight[positive]);
-    const support = 1 - answer.supportDeficit.reduce((sum, own) => sum + own, 0);
     return parts.candidates.map((own) => {
       const lost = own.rules.reduce((sum, rule) =>
-        sum + support * towards(parts.usual[rule]) - towards(answer.contributions[rule]), 0);
+        sum + answer.fade * towards(parts.usual[rule]) - towards(answer.contributions[rule]), 0);
       return { ...own, lost, points: parts.unit * lost };
     }).filter((own) => own.lost > LEAST_COST).sort((one, other) => other.lost - one.lost).slice(0, parts.most);
   }

@@ -249,6 +249,7 @@ const ferlEngine = (() => {
       this.columns = this.terms.flatMap((own) => own.columns);
       this.isLinear = this.terms.every((own) => own.isLinear);
       this.prior = numbers(model.prior);
+      this.base = numbers(model.base); // scores of the class frequencies, where no support is left
       this.columnGate = model.gate.map((own) => ({ ...own, range: numbers(own.range) }));
       this.novelty = model.novelty.measure === "neighbour" ? new Neighbours(this) : new Residual(this);
     }
@@ -262,11 +263,13 @@ const ferlEngine = (() => {
     judge(values) {
       const row = this.withIndicators(values), firing = this.fire(row, false);
       const openness = this.columnGate.map((own) => this.openness(own, row[own.column]));
-      const support = openness.reduce((product, own) => product * own, 1);
-      const contributions = this.added(row, firing, support);
-      contributions.push(this.prior.map((own) => own * support));
-      const scores = this.prior.map((_, c) => contributions.reduce((sum, own) => sum + own[c], 0));
-      const answer = this.masses(scores, contributions);
+      const support = openness.reduce((product, own) => product * own, 1), fade = this.fading(row);
+      const contributions = this.added(row, firing, fade);
+      contributions.push(this.prior.map((own) => own * fade));
+      const sums = this.prior.map((_, c) => contributions.reduce((sum, own) => sum + own[c], 0));
+      const conflict = this.conflict(sums, contributions), scores = this.withBase(sums, fade);
+      contributions.push(this.withBase(contributions.pop(), fade));
+      const answer = { ...this.masses(scores, support), conflict };
       const most = Math.max(...answer.belief);
       answer.set = answer.plausibility.map((mass) => mass >= most - this.constants.tie);
       answer.label = argmax(answer.probability);
@@ -274,17 +277,23 @@ const ferlEngine = (() => {
       const distance = this.novelty.parts(row, lost);
       const parts = this.model.novelty.measure === "neighbour" ? this.withEntropy(distance, scores, lost, byColumn) : distance;
       const featureContributions = [...this.byFeature(byColumn), contributions[contributions.length - 1]];
-      return { ...answer, firing, scores, contributions, featureContributions, ...this.withNovelty(parts, lost) };
+      return { ...answer, firing, scores, fade, contributions, featureContributions, ...this.withNovelty(parts, lost) };
     }
 
     // The label alone, and whether nothing is said for it.
     briefly(values) {
       const row = this.withIndicators(values), firing = this.fire(row, false);
       const support = this.columnGate.reduce((product, own) => product * this.openness(own, row[own.column]), 1);
-      const added = this.added(row, firing, support);
-      const scores = this.prior.map((own, c) => added.reduce((sum, part) => sum + part[c], 0) + own * support);
-      const { belief, probability } = this.masses(scores, []);
+      const fade = this.fading(row), added = this.added(row, firing, fade);
+      const sums = this.prior.map((own, c) => added.reduce((sum, part) => sum + part[c], 0) + own * fade);
+      const { belief, probability } = this.masses(this.withBase(sums, fade), support);
       return { label: argmax(probability), probability, isSilent: belief.every((mass) => mass === 0) };
+    }
+
+    // The summed weights with all gates open, as a scorecard adds them up.
+    opened(values) {
+      const row = this.withIndicators(values), activation = this.activation(row, this.fire(row, false));
+      return this.prior.map((own, c) => activation.reduce((sum, phi, term) => sum + phi * this.weight[term][c], own));
     }
 
     openness(own, x) {
@@ -293,13 +302,34 @@ const ferlEngine = (() => {
       return gateOf(own.range, x);
     }
 
+    // How far the summed weights count, and not the class frequencies.
+    fading(row) {
+      return this.columnGate.reduce((product, own) => (own.fades ? product * this.openness(own, row[own.column]) : product), 1);
+    }
+
+    withBase(sums, fade) {
+      return sums.map((own, c) => own + (1 - fade) * this.base[c]);
+    }
+
+    centred(scores) {
+      const mean = scores.reduce((sum, own) => sum + own, 0) / this.nClasses;
+      return scores.map((own) => own - mean);
+    }
+
+    // The share of all weights that cancelled.
+    conflict(sums, contributions) {
+      const size = contributions.flat().reduce((all, own) => all + Math.abs(own), 0);
+      const net = this.centred(sums).reduce((all, own) => all + Math.abs(own), 0);
+      return size > 0 ? clip(1 - net / size) : 0;
+    }
+
     // Dempster's rule of one simple mass function for each class: for the class where its net weight is above zero,
-    // against it where it is below.
-    masses(scores, contributions) {
+    // against it where it is below. Discounted by the support: the rest lies on all classes.
+    masses(scores, support) {
       // What lies on the whole frame lies on its only class.
-      if (this.nClasses === 1) return { belief: [1], plausibility: [1], probability: [1], ignorance: 0, conflict: 0 };
+      if (this.nClasses === 1) return { belief: [1], plausibility: [1], probability: [1], ignorance: 0 };
       const exp = (x) => Math.exp(Math.min(this.constants.largest_exponent, Math.max(-this.constants.largest_exponent, x)));
-      const mean = scores.reduce((sum, own) => sum + own, 0) / this.nClasses, w = scores.map((own) => own - mean);
+      const w = this.centred(scores), closed = 1 - support;
       const most = Math.max(0, ...w), against = w.reduce((sum, own) => sum + Math.max(-own, 0), 0);
       const unit = exp(-most), power = w.map((own) => exp(own - most));
       const sum = power.reduce((total, own) => total + own, 0);
@@ -309,12 +339,12 @@ const ferlEngine = (() => {
       const rest = w.filter((own) => own >= 0).length === 1 ? unit * (1 - excluded) : unit;
       const plausibility = power.map((own) => Math.min(1, own / total));
       const belief = power.map((own, c) => (w[c] > 0 ? Math.min(Math.max(0, own - rest) / total, plausibility[c]) : 0));
-      const size = contributions.flat().reduce((all, own) => all + Math.abs(own), 0);
-      const net = w.reduce((all, own) => all + Math.abs(own), 0);
+      const ignorance = against > 0 ? Math.min(1, exp(-most - against) / total) : 1;
       return {
-        belief, plausibility, probability: power.map((own) => own / sum),
-        ignorance: against > 0 ? Math.min(1, exp(-most - against) / total) : 1,
-        conflict: size > 0 ? clip(1 - net / size) : 0,
+        belief: belief.map((own) => own * support),
+        plausibility: plausibility.map((own) => own * support + closed),
+        probability: power.map((own) => own / sum),
+        ignorance: ignorance * support + closed,
       };
     }
 

@@ -340,7 +340,7 @@ const ferlPage = (() => {
     const positive = choice.value === "" ? ranked[1] : Number(choice.value);
     const { unit, neutral } = data.reasons;
     if (classes.length === 2) {
-      const total = neutral + unit * (answer.scores[1] - answer.scores[0]);
+      const [first, second] = engine.opened(state.values), total = neutral + unit * (second - first);
       byId("points").replaceChildren("The row has ", figure(total, fixed(total, 0), "points"), ` points for ${classes[1]}. `);
     }
     const found = ferlChanges.reasons(engine, data.reasons, answer, positive).map((own) =>
@@ -371,8 +371,7 @@ const ferlPage = (() => {
   // What each value adds to the log-odds of the compared classes, beside the average training row.
   function balanceOf(answer) {
     const compared = comparison(answer), { apart } = compared;
-    const support = 1 - answer.supportDeficit.reduce((sum, part) => sum + part, 0);
-    const usual = data.usual.map((weight) => support * apart(weight));
+    const usual = data.usual.map((weight) => answer.fade * apart(weight));
     return { ...compared, usual, moves: features.map((_, j) => apart(answer.featureContributions[j]) - usual[j]) };
   }
 
