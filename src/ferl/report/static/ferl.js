@@ -292,8 +292,8 @@ const ferlEngine = (() => {
 
     // The summed weights with all gates open, as a scorecard adds them up.
     opened(values) {
-      const row = this.withIndicators(values), activation = this.activation(row, this.fire(row, false));
-      return this.prior.map((own, c) => activation.reduce((sum, phi, term) => sum + phi * this.weight[term][c], own));
+      const row = this.withIndicators(values), added = this.added(row, this.fire(row, false), 1);
+      return this.prior.map((own, c) => added.reduce((sum, part) => sum + part[c], own));
     }
 
     openness(own, x) {
