@@ -218,8 +218,7 @@ class Answers(Generic[AnyModel]):
     def support_deficit(self, X: ArrayLike) -> Floats:
         """Routing mass lost at closed gates, by the feature that lost it, shape (n_samples, n_features).
 
-        Rules: the share of all weights of evidence that is withheld, one minus the product of the features'
-        gates.
+        Rules: the share of all evidence that is withheld from belief, one minus the product of the features' gates.
 
         A split's gate compares a row with the training rows that reached this split. So a value can lie inside the
         feature's overall range and still be unlike anything seen there; and where a gate is closed, features tested

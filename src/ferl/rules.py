@@ -248,6 +248,8 @@ class FERLClassifier(FERLEstimator[RuleModel]):
     def decision_function(self, X: ArrayLike) -> Floats:
         """The summed weights of evidence, whose softmax is :meth:`predict_proba`.
 
+        As far as gates are closed, outside of what training saw, the logarithms of the class frequencies count instead.
+
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features)

@@ -46,7 +46,7 @@ def nonconformity(
 
     Notes
     -----
-    Classes of equal probability have equal scores: none counts as above the other. So a row without any evidence
+    Classes of equal probability have equal scores: none counts as above the other. So a tree's row without any evidence
     treats all classes alike, and they are in its set together or not at all.
 
     References

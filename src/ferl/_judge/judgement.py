@@ -53,7 +53,8 @@ def decide(model: Model, rows: Floats, evidence: Evidence, decision: str = "prob
     Returns
     -------
     ndarray of shape (n_samples,)
-        Index of the class; the first of equals, which all classes are where there is no evidence.
+        Index of the class; the first of equals. Without any evidence all classes are equal, but for the probability of
+        rules, which is then the class frequencies.
     """
     check_decision(decision)
     preference = evidence.probability if decision == "probable" else model.lift(rows, evidence)

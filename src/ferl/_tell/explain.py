@@ -310,14 +310,14 @@ class Balance:
     scores : tuple of float
         Of each class; their softmax is the probability.
     prior : tuple of float
-        What speaks for each class before any rule fires.
+        What speaks for each class before any rule fires, and where gates close the class frequencies.
     features : tuple of FeatureWeight
         Features that rules ask, those first that move the compared classes furthest apart.
     compared : tuple of int
         Indices of two classes: what speaks for the first one, against the second. Of two classes the second label and
         the first one; of several the most probable class and the next.
     support : float
-        How open the gates are, 0 to 1; all weights are multiplied by it.
+        How open the gates are, 0 to 1; all weights are multiplied by it, and the class frequencies count for the rest.
     pictures : tuple of float
         What curves and maps add together, for each class; part of the weights of the features.
     """
@@ -484,8 +484,10 @@ class RuleExplanation(Explanation):
         balance, lacks = self.balance, self._what_lacks()
         if self.doubt.main == "lost_support":
             believed = max(0.0, 1 - sum(lost for _, lost in self.lost_support))
-            what = "all weights count" if math.isclose(believed, balance.support) else "belief counts"
-            said = "nothing is said" if balance.support == 0 else f"{what} by {share_text(believed)} only"
+            is_faded = math.isclose(believed, balance.support)
+            said = f"{'all weights count' if is_faded else 'belief counts'} by {share_text(believed)} only"
+            if believed == 0:
+                said = f"nothing is {'said' if is_faded else 'believed'}"
             return f"{said}, because {self._outside()}{lacks}"
         clauses, base = [], balance.apart(balance.base)
         for c, sign in zip(balance.compared, (1, -1), strict=True):
