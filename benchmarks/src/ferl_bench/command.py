@@ -203,7 +203,7 @@ def _run_all(options: Options) -> None:
     if options.repetitions is not None:
         raise BenchError("--repetitions differ from table to table; with all, each has its own")
     if options.has_sizes:
-        raise BenchError(f"{SIZE_OPTIONS} are for learning-curve; with all, it takes its own")
+        raise BenchError(f"{SIZE_OPTIONS} are for learning-curve, which is not among all: run it by its name")
     console = Console()
     data_sets = _load(options, console)
     options.out.mkdir(parents=True, exist_ok=True)
@@ -214,6 +214,7 @@ def _run_all(options: Options) -> None:
         for name, table in all_tables().items()
         if (options.concepts is not None or not table.needs_concepts)
         and (options.suite is not None or not table.needs_suite)
+        and not table.has_sizes  # an hour or more, by its name only
     }
     failed = run_all(requests, options.out, console, source=_source(options), docs=options.docs, keep=options.keep)
     if failed:

@@ -156,7 +156,7 @@ class Table:
         True for a table of a suite, whose data come with packages: ``frontier --suite second``.
     has_sizes : bool
         True for the learning curve: it takes ``--rows``, ``--tables``, ``--methods`` and ``--seeds``, files of
-        ``--data`` where it is given, and one process by default, since its fits have threads.
+        ``--data`` where it is given, and one process by default, since its fits have threads; `all` leaves it out.
     """
 
     summary: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -86,7 +87,10 @@ def fit_ferl(frame: pd.DataFrame, y: NDArray[np.int64], seed: int) -> Any:
     """Fit the default on the frame as it is."""
     from ferl import FERLClassifier
 
-    return FERLClassifier(random_state=seed, n_jobs=N_THREADS).fit(frame, y)
+    with warnings.catch_warnings():
+        # Advice on columns (dates as text, ids) is for whoever prepares a table; here it stays as it comes.
+        warnings.simplefilter("ignore", UserWarning)
+        return FERLClassifier(random_state=seed, n_jobs=N_THREADS).fit(frame, y)
 
 
 def fit_lightgbm(n_trees: int, frame: pd.DataFrame, y: NDArray[np.int64], seed: int) -> Any:
