@@ -234,10 +234,10 @@ def _sine(n_periods: int, folder: Path | None, n_rows: int = N_MADE) -> GrowingT
 
 
 def _spike(folder: Path | None, n_rows: int = N_MADE) -> GrowingTable:
-    """Make amounts, 1 % of them exactly 20: 80 % of these are positive, of the others 0.5 %."""
+    """Make amounts of money, 1 % of them exactly 20: 80 % of these are positive, of the others 0.5 %."""
     rng = np.random.default_rng(SEED)
     is_spike = rng.random(n_rows) < 0.01
-    amount = np.where(is_spike, 20.0, rng.lognormal(3.0, 1.0, n_rows))
+    amount = np.where(is_spike, 20.0, rng.exponential(50.0, n_rows).round(2))
     return _made("spike", amount, np.where(is_spike, 0.8, 0.005), rng, measure="average_precision")
 
 

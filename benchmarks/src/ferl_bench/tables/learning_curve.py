@@ -296,7 +296,7 @@ def draw(found: Sequence[Curves], figure: Any) -> None:
         axes.xaxis.set_major_locator(LogLocator(base=10, numticks=4))
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
         axes.xaxis.set_minor_formatter(NullFormatter())
-        axes.set_xlim(700, 450_000)
+        axes.set_xlim(min(700.0, 0.7 * own.sizes[0]), 450_000)
         axes.yaxis.set_major_locator(MaxNLocator(4))
         axes.set_title(own.name, fontsize=9)
         axes.set_ylabel(TITLES[own.measure], fontsize=8)
