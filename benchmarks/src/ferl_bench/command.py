@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 app = typer.Typer(rich_markup_mode="markdown", pretty_exceptions_enable=False, add_completion=False)
 
 DEFAULT_OUT = Path("bench-results")
+SIZE_OPTIONS = "--rows, --tables, --methods and --seeds"
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,15 @@ class Options:
     method_minutes: float | None
     suite: str | None
     keep: bool = False
+    rows: str | None = None
+    tables: str | None = None
+    methods: str | None = None
+    seeds: int | None = None
+
+    @property
+    def has_sizes(self) -> bool:
+        """Whether there is an option of the learning curve."""
+        return any(given is not None for given in (self.rows, self.tables, self.methods, self.seeds))
 
 
 @app.command()
@@ -93,13 +103,43 @@ def bench(
         bool,
         typer.Option("--keep", help="With all: run no table whose report is in --out, and say of which day it is."),
     ] = False,
+    rows: Annotated[
+        str | None,
+        typer.Option("--rows", help="learning-curve: numbers of training rows with commas between, 'all' among them."),
+    ] = None,
+    tables: Annotated[
+        str | None, typer.Option("--tables", help="learning-curve: names with commas between; 'flights' for all three.")
+    ] = None,
+    methods: Annotated[
+        str | None, typer.Option("--methods", help="learning-curve: names with commas between; all by default.")
+    ] = None,
+    seeds: Annotated[
+        int | None,
+        typer.Option("--seeds", min=1, help="learning-curve: draws of training rows; 1, and 4 by time, by default."),
+    ] = None,
 ) -> None:
     """Measure FERL against its peers: every figure in the docs comes from here. Interrupt it any time: it resumes.
 
     Example: ferl bench frontier --data DIR
     """
     options = Options(
-        data, openml, datasets, jobs, out, docs, fresh, repetitions, concepts, fold_minutes, method_minutes, suite, keep
+        data=data,
+        openml=openml,
+        datasets=datasets,
+        jobs=jobs,
+        out=out,
+        docs=docs,
+        fresh=fresh,
+        repetitions=repetitions,
+        concepts=concepts,
+        fold_minutes=fold_minutes,
+        method_minutes=method_minutes,
+        suite=suite,
+        keep=keep,
+        rows=rows,
+        tables=tables,
+        methods=methods,
+        seeds=seeds,
     )
     with _plain_errors(f"Stopped. Finished results are kept in {out}; the same command goes on from there."):
         if list_tables:
@@ -141,6 +181,8 @@ def _run_one(name: str, options: Options) -> None:
     request = _request(table, options, data_sets, console, fresh=options.fresh)
     if table.needs_suite and options.datasets is not None:
         request = replace(request, names=_names(options.datasets, "--datasets"))
+    if table.has_sizes:
+        request = _with_sizes(request, options)
     options.out.mkdir(parents=True, exist_ok=True)
     start = perf_counter()
     report = table.run(request)
@@ -160,6 +202,8 @@ def _run_all(options: Options) -> None:
         raise BenchError("--keep takes what is known and --fresh computes it again: give one of them")
     if options.repetitions is not None:
         raise BenchError("--repetitions differ from table to table; with all, each has its own")
+    if options.has_sizes:
+        raise BenchError(f"{SIZE_OPTIONS} are for learning-curve, which is not among all: run it by its name")
     console = Console()
     data_sets = _load(options, console)
     options.out.mkdir(parents=True, exist_ok=True)
@@ -170,6 +214,7 @@ def _run_all(options: Options) -> None:
         for name, table in all_tables().items()
         if (options.concepts is not None or not table.needs_concepts)
         and (options.suite is not None or not table.needs_suite)
+        and not table.has_sizes  # an hour or more, by its name only
     }
     failed = run_all(requests, options.out, console, source=_source(options), docs=options.docs, keep=options.keep)
     if failed:
@@ -186,12 +231,32 @@ def _request(table: Table, options: Options, data_sets: list[DataSet], console: 
         data_sets=data_sets if table.needs_data else [],
         out=options.out,
         console=console,
-        n_processes=1 if table.in_one_process else options.jobs or n_cores(),
+        n_processes=1 if table.in_one_process else options.jobs or (1 if table.has_sizes else n_cores()),
         fresh=fresh,
         repetitions=options.repetitions or table.repetitions or 1,
         concepts=options.concepts,
         limits=Limits() if table.in_one_process else _limits(options),
+        folder=options.data if table.has_sizes else None,
     )
+
+
+def _with_sizes(request: Request, options: Options) -> Request:
+    """Return the request with the options of the learning curve."""
+    return replace(
+        request,
+        names=[] if options.tables is None else _names(options.tables, "--tables"),
+        sizes=[] if options.rows is None else [_n_rows(text) for text in _names(options.rows, "--rows")],
+        methods=[] if options.methods is None else _names(options.methods, "--methods"),
+        seeds=options.seeds,
+    )
+
+
+def _n_rows(text: str) -> float:
+    if text == "all":
+        return inf
+    if not text.isdecimal() or int(text) < 1:
+        raise BenchError(f"--rows has {text!r}; give whole numbers with commas between, or 'all': --rows 1000,20000")
+    return int(text)
 
 
 def _limits(options: Options) -> Limits:
@@ -203,7 +268,8 @@ def _limits(options: Options) -> Limits:
 
 def _refuse_unused(name: str, table: Table, options: Options) -> None:
     """An option that would change nothing is a mistake of who gave it."""
-    sources = (options.data, options.openml, None if table.needs_suite else options.datasets)
+    folder = None if table.has_sizes else options.data
+    sources = (folder, options.openml, None if table.needs_suite else options.datasets)
     unused = {
         "--data, --openml and --datasets": not table.needs_data and any(given is not None for given in sources),
         "--jobs and --fresh": table.in_one_process and (options.jobs is not None or options.fresh),
@@ -212,6 +278,7 @@ def _refuse_unused(name: str, table: Table, options: Options) -> None:
         "--repetitions": table.repetitions is None and options.repetitions is not None,
         "--concepts": not table.needs_concepts and options.concepts is not None,
         "--keep": options.keep,
+        SIZE_OPTIONS: options.has_sizes and not table.has_sizes,
     }
     for option, given in unused.items():
         if given:

@@ -45,15 +45,17 @@ def show_tables(console: Console) -> None:
     for name, table in tables.items():
         listed.add_row(name, table.summary, _needs(table), f"{table.minutes:g}")
     console.print(listed)
-    total = sum(table.minutes for table in tables.values() if not table.needs_suite)
+    total = sum(table.minutes for table in tables.values() if not (table.needs_suite or table.has_sizes))
     console.print(
         f"\nMinutes: about, on the paper's 30 data sets with two idle cores and the extra 'rivals', each after the "
-        f"tables above it (they share results); all but the second suite together {total:g}, or {total / 60:.1f} hours."
+        f"tables above it (they share results); all but the learning curve and the second suite together {total:g}, or "
+        f"{total / 60:.1f} hours."
     )
 
 
 def _needs(table: Table) -> str:
     own = "--concepts" if table.needs_concepts else "the extra 'suite'" if table.needs_suite else "no data"
+    own = "the extra 'flights', --data" if table.has_sizes else own
     source = "--data or --openml" if table.needs_data else own
     repeats = f", --repetitions {table.repetitions}" if table.repetitions else ""
     return source + repeats + (", one process" if table.in_one_process else "")

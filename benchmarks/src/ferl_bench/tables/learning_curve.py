@@ -1,0 +1,317 @@
+"""The learning curve: what more rows are worth, to FERL and to its rivals."""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from ferl_bench.cache import Result, ResultFile
+from ferl_bench.errors import BenchError
+from ferl_bench.facts import n_cores, versions
+from ferl_bench.headline import Headline
+from ferl_bench.method import Method, packages_of
+from ferl_bench.render import Report, Section
+from ferl_bench.runner import run
+from ferl_bench.suites.growing import LAST_MONTH, MANY_VALUES, load_growing, names_of
+from ferl_bench.suites.growth import GrowthJob, Source, best_possible
+from ferl_bench.suites.learners import METHODS, N_THREADS, YARDSTICK
+from ferl_bench.table import Request, Table
+from ferl_bench.threads import sleeping_threads
+
+ROWS = (1_000, 5_000, 20_000, 100_000, inf)
+OURS = "FERL"
+IDEAL = "Best possible"
+TITLES = {"auc": "AUC", "average_precision": "Average precision"}
+COLUMNS = {
+    "auc": ("AUC", 1, 4),
+    "average_precision": ("Avg. prec.", 1, 4),
+    "log_loss": ("Log-loss", 1, 4),
+    "accuracy": ("Acc %", 100, 2),
+    "rules": ("Rules", 1, 0),
+    "curves": ("Curves", 1, 0),
+    "maps": ("Maps", 1, 0),
+    "fit_seconds": ("Fit, s", 1, 2),
+    "ratio": ("Ratio", 1, 2),
+}
+"""Measures of the table of details: title, factor, decimals."""
+COLOURS = ("#0072B2", "#D55E00", "#E69F00", "#009E73", "#999999")
+NOTES = (
+    "Training rows are drawn at random from the training part; with one seed, fewer rows are part of more rows. The "
+    "column 'all' has the whole training part.",
+    "Test rows are the same for all sizes: a fifth of the table, in flights-later the later months. Nothing is chosen "
+    "by them.",
+    f"flights-all has all columns that are known before the departure, flights-short is without "
+    f"{', '.join(MANY_VALUES)}, flights-later learns from the months up to {LAST_MONTH} and is tested on the others.",
+    "sine-10 and sine-20 are one column along which the probability goes up and down 10 and 20 times; spike is an "
+    "amount of which 1 % is exactly 20, and most of these are positive.",
+    "AUC: macro, one class against the others; log-loss in nats; ± is the standard deviation over seeds.",
+    f"Fits have {N_THREADS} threads each; seconds are wall time, the least of three where fits are short. Ratio: "
+    f"divided by the time of {YARDSTICK} on the same rows, fitted just before in the same process. Threads that "
+    "wait sleep, so that other work on the machine weighs on all alike.",
+    "FERL gets the frame as it comes. LightGBM and EBM (defaults) get dates as hours, text as categories; logistic "
+    "regression gets standardised numbers and a column of 0 and 1 for each text. Preparing is part of the time.",
+)
+
+
+@dataclass(frozen=True)
+class Point:
+    """A method on so many rows of a table: means over the seeds, and their deviations."""
+
+    n_rows: int
+    method: str
+    mean: Mapping[str, float]
+    deviation: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Curves:
+    """What was measured on one table."""
+
+    name: str
+    measure: str
+    n_training: int
+    ideal: Mapping[str, float] | None
+    points: Sequence[Point] = ()
+
+    def get(self, n_rows: int, method: str) -> Point | None:
+        """Return the point of a method at a size, if it was measured."""
+        return next((one for one in self.points if (one.n_rows, one.method) == (n_rows, method)), None)
+
+    @property
+    def sizes(self) -> list[int]:
+        """The numbers of rows."""
+        return sorted({one.n_rows for one in self.points})
+
+    @property
+    def methods(self) -> list[str]:
+        """The methods, in their order."""
+        return list(dict.fromkeys(one.method for one in self.points))
+
+
+def run_learning_curve(request: Request) -> Report:
+    """Measure methods on tables of growing size; the request may choose sizes, tables, methods and seeds."""
+    methods = _chosen(request.methods)
+    jobs, absent, about = _plan(request, methods)
+    with sleeping_threads(), ResultFile(request.out / "results.jsonl", fresh=request.fresh) as cache:
+        results = run(jobs, cache, n_processes=request.n_processes, console=request.console, limits=request.limits)
+    found = _curves(jobs, results, about)
+    if not found:
+        raise BenchError(f"every fit failed; the first: {results[0].error}")
+    facts = {
+        **versions(packages_of(methods)),
+        "cores": n_cores(),
+        "load of the machine at the start": f"{os.getloadavg()[0]:.1f}",
+        "threads": f"{N_THREADS} for every fit, {request.n_processes} fit(s) at a time",
+        **{name.replace("_", " "): text for name, text in request.limits.describe().items()},
+    }
+    failures = [*absent, *_failures(jobs, results)]
+    return Report(
+        name="learning_curve",
+        title="Learning curve: what more rows are worth",
+        facts=facts,
+        sections=[_overview(found, failures), *_ideals(found), *(_details(own) for own in found)],
+        data={"curves": {own.name: _json(own) for own in found}},
+        headlines=[headline for own in found for headline in _headlines(own)],
+        failures=failures,
+        draw=partial(draw, found),
+    )
+
+
+def _chosen(names: Sequence[str]) -> list[Method]:
+    unknown = [name for name in names if name not in {method.name for method in METHODS}]
+    if unknown:
+        available = ", ".join(method.name for method in METHODS)
+        raise BenchError(f"unknown method {', '.join(unknown)} in --methods; available: {available}")
+    return [method for method in METHODS if not names or method.name in names]
+
+
+def _plan(request: Request, methods: Sequence[Method]) -> tuple[list[GrowthJob], list[str], dict[str, Curves]]:
+    """Return the jobs, what is not there, and for each table the curves without their points.
+
+    A table that was named and is not there is a mistake; without names it is left out.
+    """
+    jobs: list[GrowthJob] = []
+    absent, about = [], {}
+    for name in names_of(request.names):
+        try:
+            table = load_growing(name, request.folder)
+        except BenchError as error:
+            if request.names:
+                raise
+            absent.append(f"{name}: {error}")
+            continue
+        source = Source(name, request.folder, table.digest, table.frame.shape[1])
+        about[name] = Curves(name, table.measure, len(table.training), best_possible(table))
+        for n_rows in table.sizes(request.sizes or ROWS):
+            # All rows are the same rows for every seed.
+            n_seeds = 1 if n_rows == len(table.training) else request.seeds or table.n_seeds
+            jobs += [GrowthJob(source, n_rows, seed, method) for method in methods for seed in range(n_seeds)]
+    return jobs, absent, about
+
+
+def _curves(jobs: Sequence[GrowthJob], results: Sequence[Result], about: Mapping[str, Curves]) -> list[Curves]:
+    """Gather results; a method counts at a size when all seeds were measured."""
+    groups: dict[tuple[str, int, str], list[Result]] = defaultdict(list)
+    for job, result in zip(jobs, results, strict=True):
+        groups[job.data.name, job.n_rows, job.method.name].append(result)
+    points: dict[str, list[Point]] = defaultdict(list)
+    for (name, n_rows, method), own in groups.items():
+        if all(one.error is None for one in own):
+            figures = {key: [one.measures[key] for one in own] for key in own[0].measures}
+            mean = {key: float(np.mean(values)) for key, values in figures.items()}
+            deviation = {key: float(np.std(values, ddof=1)) for key, values in figures.items() if len(values) > 1}
+            points[name].append(Point(n_rows, method, mean, deviation))
+    return [replace(about[name], points=own) for name, own in points.items()]
+
+
+def _failures(jobs: Sequence[GrowthJob], results: Sequence[Result]) -> list[str]:
+    """A line for each method, table and reason, with the sizes it concerns."""
+    sizes: dict[tuple[str, str, str], list[int]] = defaultdict(list)
+    for job, result in zip(jobs, results, strict=True):
+        if result.error is not None:
+            sizes[job.method.name, job.data.name, result.error].append(job.n_rows)
+    return [
+        f"{method} on {', '.join(f'{n:,}' for n in sorted(set(own)))} rows of {name}: {error}"
+        for (method, name, error), own in sizes.items()
+    ]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Sections
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def _overview(found: Sequence[Curves], failures: Sequence[str]) -> Section:
+    """One line for a table and a method: the measure at each size."""
+    labels = {own.name: [_label(own, n_rows) for n_rows in own.sizes] for own in found}
+    header = sorted({label for own in labels.values() for label in own}, key=_order)
+    body = []
+    for own in found:
+        place = dict(zip(labels[own.name], own.sizes, strict=True))
+        for method in own.methods:
+            cells = [own.get(place[label], method) if label in place else None for label in header]
+            figures = ["" if cell is None else f"{cell.mean[own.measure]:.4f}" for cell in cells]
+            body.append([f"{own.name}, {TITLES[own.measure]}", method, *figures])
+    return Section("More rows", ["Table", "Method", *header], body, [*NOTES, *failures])
+
+
+def _label(own: Curves, n_rows: int) -> str:
+    return "all" if n_rows == own.n_training else f"{n_rows:,}"
+
+
+def _order(label: str) -> float:
+    return inf if label == "all" else float(label.replace(",", ""))
+
+
+def _ideals(found: Sequence[Curves]) -> list[Section]:
+    """Tables that were made: each method at the last size beside the best possible figure."""
+    made = [own for own in found if own.ideal is not None]
+    if not made:
+        return []
+    methods = list(dict.fromkeys(method for own in made for method in own.methods))
+    body = []
+    for own in made:
+        assert own.ideal is not None
+        points = [own.get(own.sizes[-1], method) for method in methods]
+        figures = ["" if point is None else f"{point.mean[own.measure]:.4f}" for point in points]
+        body.append([own.name, TITLES[own.measure], f"{own.sizes[-1]:,}", *figures, f"{own.ideal[own.measure]:.4f}"])
+    notes = [f"{IDEAL}: the probabilities that the labels were drawn with."]
+    return [Section("Beside the best possible", ["Table", "Measure", "Rows", *methods, IDEAL], body, notes)]
+
+
+def _details(own: Curves) -> Section:
+    """All measures of a table: accuracy where there are more than two classes, else AUC or average precision."""
+    there = {key for point in own.points for key in point.mean}
+    hidden = {"average_precision"} if own.measure == "auc" else set()
+    hidden |= {"accuracy"} if "average_precision" in there else set()
+    keys = [key for key in COLUMNS if key in there - hidden]
+    body = [
+        [point.method, f"{point.n_rows:,}", *(_cell(point, key) for key in keys)]
+        for point in sorted(own.points, key=lambda point: point.n_rows)
+    ]
+    if own.ideal is not None:
+        ideal = Point(0, IDEAL, own.ideal, {})
+        body.append([IDEAL, "", *(_cell(ideal, key) for key in keys)])
+    return Section(own.name, ["Method", "Rows", *(COLUMNS[key][0] for key in keys)], body)
+
+
+def _cell(point: Point, key: str) -> str:
+    if key not in point.mean:
+        return ""
+    _, factor, places = COLUMNS[key]
+    spread = f" ± {point.deviation[key]:.{places}f}" if key in ("auc", "log_loss") and key in point.deviation else ""
+    return f"{factor * point.mean[key]:.{places}f}{spread}"
+
+
+def _headlines(own: Curves) -> list[Headline]:
+    """Ours beside LightGBM at every size, and beside the best possible."""
+    found = []
+    for n_rows in own.sizes:
+        ours, theirs = own.get(n_rows, OURS), own.get(n_rows, YARDSTICK)
+        if ours is not None and theirs is not None:
+            for key, more in ((own.measure, True), ("log_loss", False)):
+                what = f"{own.name}, {n_rows:,} rows: {TITLES.get(key, 'log-loss')}"
+                found.append(Headline(what, ours.mean[key], theirs.mean[key], YARDSTICK, more, decimals=3))
+    return found
+
+
+def _json(own: Curves) -> dict[str, object]:
+    points = [
+        {"rows": one.n_rows, "method": one.method, "mean": dict(one.mean), "deviation": dict(one.deviation)}
+        for one in own.points
+    ]
+    return {
+        "measure": own.measure,
+        "rows": own.n_training,
+        "points": points,
+        "best_possible": None if own.ideal is None else dict(own.ideal),
+    }
+
+
+def draw(found: Sequence[Curves], figure: Any) -> None:
+    """One panel for each table: its measure against the number of rows; one legend for all, beside no line."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+
+    n_across = min(4, len(found))
+    n_down = -(-len(found) // n_across)
+    figure.set_size_inches(max(3.0 * n_across, 7.0), 2.6 * n_down + 0.8)
+    panels = figure.subplots(n_down, n_across, squeeze=False).ravel()
+    colours = {method.name: colour for method, colour in zip(METHODS, COLOURS, strict=True)}
+    handles: dict[str, Any] = {}
+    for axes, own in zip(panels, found, strict=False):
+        for method in own.methods:
+            line = [(point.n_rows, point.mean[own.measure]) for point in own.points if point.method == method]
+            style = {"color": colours[method], "linewidth": 2.2 if method == OURS else 1.3, "markersize": 4}
+            handles[method] = axes.plot(*zip(*sorted(line), strict=True), marker="o", **style)[0]
+        if own.ideal is not None:
+            handles[IDEAL] = axes.axhline(own.ideal[own.measure], color="black", linestyle=":", linewidth=1)
+        axes.set_xscale("log")
+        axes.xaxis.set_major_locator(LogLocator(base=10, numticks=4))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+        axes.xaxis.set_minor_formatter(NullFormatter())
+        axes.set_xlim(min(700.0, 0.7 * own.sizes[0]), 450_000)
+        axes.yaxis.set_major_locator(MaxNLocator(4))
+        axes.set_title(own.name, fontsize=9)
+        axes.set_ylabel(TITLES[own.measure], fontsize=8)
+        axes.tick_params(labelsize=7)
+    for axes in panels[len(found) :]:
+        axes.set_axis_off()
+    figure.supxlabel("training rows", fontsize=8)
+    figure.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=len(handles), fontsize=8)
+
+
+TABLE = Table(
+    summary="AUC, log-loss, statements and time from 1,000 rows to all, beside LightGBM, EBM and logistic regression.",
+    run=run_learning_curve,
+    chapter="Answers",
+    minutes=90,
+    needs_data=False,
+    has_sizes=True,
+)
