@@ -5,6 +5,8 @@
 #include "bind/rule_arrays.h"
 #include "bind/tree.h"
 #include "proofs/certify.h"
+#include "rules/grid_boost.h"
+#include "rules/grid_merge.h"
 #include "rules/path.h"
 #include "rules/prune.h"
 #include "rules/scan.h"
@@ -131,6 +133,86 @@ nb::dict prune(const CMatrix& firing, const Vector& row_weight, const CMatrix& w
   return out;
 }
 
+// Cuts of each column, and the bin of a map for each bin of a curve.
+nb::list grid_bins(const Sample& sample) {
+  nb::list out;
+  const double weight = std::accumulate(sample.weight.begin(), sample.weight.end(), 0.0);
+  for (std::size_t j = 0; j < sample.n_columns; ++j) {
+    const rules::Bins own = rules::make_bins(sample, static_cast<Column>(j), weight, kTuning);
+    out.append(nb::make_tuple(own.column, vector_of(own.cuts),
+                              vector_of(std::vector<std::int32_t>(own.of_map.begin(), own.of_map.end()))));
+  }
+  return out;
+}
+
+// kind: curve, category or map. Returns the step, [bin or cell][channel].
+nb::object grid_step(const std::string& kind, const CMatrix& g, const CMatrix& h, std::size_t n_second,
+                     double threshold, double rate, std::size_t n_levels, int sign) {
+  const std::size_t n = g.shape(0), e = g.shape(1);
+  require(h.shape(0) == n && h.shape(1) == e && e > 0 && n_second > 0 && n % n_second == 0 && is_sign(sign),
+          "g and h need the same shape, lines of n_second cells, and sign must be -1, 0 or 1.");
+  const rules::GridSums sums{copy(g), copy(h)};
+  const rules::StepOptions options{e,       threshold, rate, kTuning.grid_ridge, kTuning.grid_least, kTuning.grid_step,
+                                   n_levels};
+  std::vector<double> step;
+  if (kind == "map")
+    rules::map_step(sums, n / n_second, n_second, options, step);
+  else if (kind == "category")
+    rules::category_step(sums, n, options, step);
+  else
+    rules::curve_step(sums, n, sign, options, step);
+  return to_numpy(std::move(step), {n, e});
+}
+
+// Curves of all columns, then maps of pairs, boosted from p as far as a threshold's number and rounds with it: tables
+// and probabilities. pairs: of columns that have bins.
+nb::tuple boost_grids(const Sample& sample, const CMatrix& p, const Indices& pairs, const Codes& monotone, double rate,
+                      std::size_t n_levels, std::size_t level, std::size_t round, int n_threads) {
+  const std::size_t e = rules::n_channels(sample.n_classes);
+  require(p.shape(0) == sample.n_rows && p.shape(1) == e && monotone.shape(0) == sample.n_columns,
+          "p needs a row per row of the sample and a column per channel, monotone a number per column.");
+  ThreadPool pool(n_threads, [] {});
+  const auto columns = rules::bin_columns(sample, kTuning, pool);
+  std::vector<rules::GridTerm> terms;
+  for (std::size_t j = 0; j < columns.size(); ++j)
+    terms.push_back(rules::curve_of(columns, j, monotone.data()[columns[j].bins.column]));
+  require(all_of(pairs, [&](std::int32_t own) { return own >= 0 && static_cast<std::size_t>(own) < columns.size(); }),
+          "pairs must name columns that have bins.");
+  for (std::size_t k = 0; k < pairs.size(); k += 2)
+    terms.push_back(rules::map_of(columns, static_cast<std::size_t>(pairs.data()[k]),
+                                  static_cast<std::size_t>(pairs.data()[k + 1])));
+  std::vector<Row> rows(sample.n_rows);
+  std::iota(rows.begin(), rows.end(), 0);
+  rules::GridRows own =
+      rules::grid_rows(sample, columns, rows, std::vector<float>(p.data(), p.data() + p.size()), pool);
+  rules::GridBoost boost(terms, {}, own, {rate, n_levels}, kTuning, pool);
+  boost.up_to({level, round});
+  nb::list tables;
+  for (const rules::GridTable& table : boost.tables()) tables.append(to_numpy(table, {table.size() / e, e}));
+  return nb::make_tuple(tables, to_numpy(own.p, {sample.n_rows, e}));
+}
+
+rules::GridTerm term_of(std::size_t n_cells, std::size_t n_second) {
+  require(n_second > 0 && n_cells % n_second == 0, "Lines of n_second cells.");
+  return {0, 0, n_second > 1, false, 0, n_cells / n_second, n_second};
+}
+
+nb::object merge_grid(const CMatrix& table, const CMatrix& h, std::size_t n_second, double price) {
+  require(table.shape(0) == h.shape(0) && table.shape(1) == h.shape(1), "table and h need the same shape.");
+  return to_numpy(rules::merged(copy(table), copy(h), term_of(table.shape(0), n_second), table.shape(1), price),
+                  {table.shape(0), table.shape(1)});
+}
+
+// The map without its main effects, and these.
+nb::tuple purify_grid(const CMatrix& table, const Vector& weight, std::size_t n_second) {
+  require(table.shape(0) == weight.shape(0), "weight needs a number per cell.");
+  const std::size_t e = table.shape(1), n_first = term_of(table.shape(0), n_second).n_first;
+  rules::GridTable own = copy(table);
+  rules::MainEffects moved = rules::purify(own, copy(weight), n_first, n_second, e);
+  return nb::make_tuple(to_numpy(std::move(own), {table.shape(0), e}), to_numpy(std::move(moved.first), {n_first, e}),
+                        to_numpy(std::move(moved.second), {n_second, e}));
+}
+
 }  // namespace
 
 }  // namespace ferl::python
@@ -147,6 +229,13 @@ NB_MODULE(_core_testing, m) {
   m.def("scan", &own::scan, "sample"_a, "gradient"_a, "hessian"_a, "base"_a, "monotone"_a, "sign"_a,
         "words"_a.none() = nanobind::none());
   m.def("path", &own::path, "sample"_a, "linear"_a, "tau"_a, "max_conditions"_a, "n_rules"_a);
+  m.def("grid_bins", &own::grid_bins, "sample"_a);
+  m.def("grid_step", &own::grid_step, "kind"_a, "g"_a, "h"_a, "n_second"_a, "threshold"_a, "rate"_a, "n_levels"_a,
+        "sign"_a = 0);
+  m.def("boost_grids", &own::boost_grids, "sample"_a, "p"_a, "pairs"_a, "monotone"_a, "rate"_a, "n_levels"_a, "level"_a,
+        "round"_a, "n_threads"_a = 1);
+  m.def("merge_grid", &own::merge_grid, "table"_a, "h"_a, "n_second"_a, "price"_a);
+  m.def("purify_grid", &own::purify_grid, "table"_a, "weight"_a, "n_second"_a);
   m.def("prune", &own::prune, "firing"_a, "row_weight"_a, "weight"_a, "prior"_a, "tolerance"_a, "max_rules"_a,
         "ridge"_a, "worth"_a = 0.0);
 }

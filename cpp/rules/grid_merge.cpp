@@ -154,8 +154,10 @@ MainEffects purify(GridTable& table, const std::vector<double>& weight, std::siz
       }
     return largest;
   };
-  for (int sweep = 0; sweep < kMostSweeps; ++sweep)
-    if (std::max(centre(true), centre(false)) < kSmall) break;
+  for (int sweep = 0; sweep < kMostSweeps; ++sweep) {
+    const double first = centre(true), second = centre(false);
+    if (std::max(first, second) < kSmall) break;
+  }
   return out;
 }
 

@@ -260,7 +260,7 @@ struct Tuning {
   // Standard errors that curves and maps must gain, or there are none. Prototype.
   double grid_sure = 0.5;
   // Prices of a line, in nats, at which merging is tried. Prototype.
-  std::vector<double> grid_prices = {0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10};
+  std::vector<double> grid_prices = {0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10};
 
   // --- Time and memory alone: no answer depends on these.
   // Rows whose firings are packed; on 30,000 and 60,000 it takes 2 to 10 % longer.
