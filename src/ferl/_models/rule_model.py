@@ -183,15 +183,15 @@ class RuleModel(Model):
         self.scores.supports(rows, out)
         return out
 
-    def lift(self, rows: Floats, evidence: Evidence) -> Floats:
-        """Logarithm of probability divided by frequency, shape (n_samples, n_classes).
+    def lift(self, rows: Floats, evidence: Evidence, power: float = 1.0) -> Floats:
+        """Logarithm of probability divided by a power of the frequency, shape (n_samples, n_classes).
 
         Gates withhold the prior as they withhold the rules; so the frequencies count as far as the gates are open.
         """
         support = self.supports(rows).prod(axis=1)
         with np.errstate(divide="ignore"):
             known = np.log(np.where(self.class_frequency > 0, self.class_frequency, 1.0))
-            return np.asarray(np.log(evidence.probability) - support[:, None] * known)
+            return np.asarray(np.log(evidence.probability) - power * support[:, None] * known)
 
     # -----------------------------------------------------------------------------------------------------------------
     # What each term, column and feature adds

@@ -60,6 +60,15 @@ const ferlEngine = (() => {
       return { supportDeficit: this.byFeature(lost), noveltyByFeature, novelty };
     }
 
+    // The label by another decision than the largest probability, the first of equals.
+    decided(answer, { threshold, costs, power, frequency }) {
+      const probability = answer.probability || answer.pignistic;
+      if (threshold !== null) return probability[1] >= threshold ? 1 : 0;
+      if (costs === null) return argmax(frequency.map((own, c) => this.lift(answer, c, own, power)));
+      const saved = costs.map((own) => own.map((cost) => Math.max(...own) - cost)), most = Math.max(...saved.flat());
+      return argmax(costs.map((_, c) => probability.reduce((sum, own, truth) => sum + own * (saved[truth][c] / most), 0)));
+    }
+
     fits(o, x) {
       if (isMissing(x)) return this.share[o];
       const category = this.category[o];
@@ -120,6 +129,10 @@ const ferlEngine = (() => {
       const { belief, ignorance } = this.combine(this.fire(this.withIndicators(values), this.model.gated));
       const probability = belief.map((mass) => mass + ignorance / this.nClasses);
       return { label: argmax(probability), probability, isSilent: belief.every((mass) => mass === 0) };
+    }
+
+    lift(answer, c, frequency, power) {
+      return frequency > 0 ? answer.belief[c] / frequency ** power : 0;
     }
 
     // Mass lost at closed gates, by column.
@@ -242,7 +255,7 @@ const ferlEngine = (() => {
       const distance = this.novelty.parts(row, lost);
       const parts = this.model.novelty.measure === "neighbour" ? this.withEntropy(distance, scores, lost, byColumn) : distance;
       const featureContributions = [...this.byFeature(byColumn), contributions[activation.length]];
-      return { ...answer, firing, scores, contributions, featureContributions, ...this.withNovelty(parts, lost) };
+      return { ...answer, support, firing, scores, contributions, featureContributions, ...this.withNovelty(parts, lost) };
     }
 
     // The label alone, and whether nothing is said for it.
@@ -253,6 +266,11 @@ const ferlEngine = (() => {
         activation.reduce((sum, phi, term) => sum + phi * this.weight[term][c] * support, 0) + own * support);
       const { belief, probability } = this.masses(scores, []);
       return { label: argmax(probability), probability, isSilent: belief.every((mass) => mass === 0) };
+    }
+
+    // Frequencies count as far as the gates are open.
+    lift(answer, c, frequency, power) {
+      return Math.log(answer.probability[c]) - (frequency > 0 ? power * answer.support * Math.log(frequency) : 0);
     }
 
     openness(own, x) {
