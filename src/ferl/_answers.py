@@ -149,6 +149,7 @@ class Answers(Generic[AnyModel]):
               true class and a column for each predicted one, in the order of ``classes_``. A mapping ``{(true,
               predicted): cost}`` or ``{true: {predicted: cost}}`` may leave pairs out, which cost 0 where the label is
               right and 1 where it is wrong. A data frame has true classes in its index, predicted ones in its columns.
+              Rules weigh costs by the probability; trees by the belief, since their ignorance belongs to no class.
 
         Returns
         -------

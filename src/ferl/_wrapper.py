@@ -175,8 +175,6 @@ def decided(estimator: Any, X: Any, evidence: Evidence, decision: AnyDecision) -
     ``evidence`` is what the estimator has of the rows, calibrated where it calibrates.
     """
     chosen = Decision.of(decision, np.asarray(evidence.classes))
-    if not chosen.is_for_recall:
-        return chosen.by_probability(evidence.probability)
     classifier, rows = last_step(estimator, X)
     if "estimator_" in vars(classifier):
         return decided(classifier.estimator_, rows, evidence, chosen)

@@ -90,7 +90,8 @@ def decide(model: Any, found: dict[str, NDArray[Any]], decision: Any) -> NDArray
     if name == "threshold":
         return np.array([int(own[1] >= value) for own in probability])
     if name == "costs":
-        return np.array([np.argmin([own @ value[:, label] for label in range(len(own))]) for own in probability])
+        weight = found["belief"] if model.kind == "trees" else probability  # ignorance belongs to no class
+        return np.array([np.argmin([own @ value[:, label] for label in range(len(own))]) for own in weight])
     frequency = model.tree.class_weight[0] / model.tree.class_weight[0].sum()
     if model.kind == "trees":  # the ignorance belongs to no class
         return (found["belief"] / frequency**value).argmax(axis=1)

@@ -131,31 +131,6 @@ class Decision:
             "mild": "the class that is most probable compared with the square root of its frequency in training",
         }[self.name]
 
-    def by_probability(self, probability: Floats) -> NDArray[np.intp]:
-        """Index of each row's label, the first of equals; for decisions that compare no frequencies.
-
-        Parameters
-        ----------
-        probability : ndarray of shape (n_samples, n_classes)
-            Probability of each class.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        if self.threshold is not None:
-            return (probability[:, 1] >= self.threshold).astype(np.intp)
-        if self.costs is None:
-            return np.asarray(probability.argmax(axis=1))
-        costs = np.array(self.costs)
-        # What a label saves beside the worst one: with costs of 0 and 1 it is the probability itself, to the last bit.
-        saved = costs.max(axis=1, keepdims=True) - costs
-        saved /= saved.max()
-        expected = np.zeros_like(probability)
-        for own, probability_of_class in zip(saved, probability.T, strict=True):
-            expected += probability_of_class[:, None] * own  # a product of matrices may round by the number of rows
-        return np.asarray(expected.argmax(axis=1))
-
     def codes(self, model: Model, rows: Floats, evidence: Evidence) -> NDArray[np.intp]:
         """Index of each row's label.
 
@@ -175,13 +150,30 @@ class Decision:
         """
         if self.is_for_recall:
             return np.asarray(model.lift(rows, evidence, FREQUENCY_POWER[self.name]).argmax(axis=1))
-        return self.by_probability(evidence.probability)
+        if self.costs is not None:
+            return self._least_cost(evidence.committed)
+        return self._by_probability(evidence.probability)
 
     def decide(self, model: Model, rows: Floats, n_threads: int = 1) -> NDArray[np.intp]:
         """As :meth:`codes`, of the model's own evidence, of which no more is computed than needed."""
-        if self.is_for_recall:
-            return self.codes(model, rows, model.evidence(rows, n_threads))
-        return self.by_probability(model.probabilities(rows, n_threads))
+        if self.is_usual or self.threshold is not None:
+            return self._by_probability(model.probabilities(rows, n_threads))
+        return self.codes(model, rows, model.evidence(rows, n_threads))
+
+    def _by_probability(self, probability: Floats) -> NDArray[np.intp]:
+        if self.threshold is not None:
+            return (probability[:, 1] >= self.threshold).astype(np.intp)
+        return np.asarray(probability.argmax(axis=1))
+
+    def _least_cost(self, weight: Floats) -> NDArray[np.intp]:
+        costs = np.array(self.costs)
+        # What a label saves beside the worst one: with costs of 0 and 1 it is the weight itself, to the last bit.
+        saved = costs.max(axis=1, keepdims=True) - costs
+        saved /= saved.max()
+        expected = np.zeros_like(weight)
+        for own, of_class in zip(saved, weight.T, strict=True):
+            expected += of_class[:, None] * own  # a product of matrices may round by the number of rows
+        return np.asarray(expected.argmax(axis=1))
 
     def mean_cost(self, counts: ArrayLike) -> tuple[float, float] | None:
         """What labels cost a row, and the least that always the same label would; None: without costs or rows.
@@ -283,7 +275,7 @@ def _mistake(true: Any, label: Any) -> str:
 
 def _costs_text(costs: tuple[tuple[float, ...], ...], names: list[str]) -> str:
     pairs = [
-        (cost, f"{_mistake(names[t], names[p])} {cost:.4g}")
+        (cost, f"{names[p]} costs {cost:.4g} where {names[t]} is true")
         for t, own in enumerate(costs)
         for p, cost in enumerate(own)
         if t != p or cost

@@ -66,7 +66,7 @@ const ferlEngine = (() => {
       if (threshold !== null) return probability[1] >= threshold ? 1 : 0;
       if (costs === null) return argmax(frequency.map((own, c) => this.lift(answer, c, own, power)));
       const saved = costs.map((own) => own.map((cost) => Math.max(...own) - cost)), most = Math.max(...saved.flat());
-      return argmax(costs.map((_, c) => probability.reduce((sum, own, truth) => sum + own * (saved[truth][c] / most), 0)));
+      return argmax(costs.map((_, c) => this.committed(answer).reduce((sum, own, truth) => sum + own * (saved[truth][c] / most), 0)));
     }
 
     fits(o, x) {
@@ -129,6 +129,11 @@ const ferlEngine = (() => {
       const { belief, ignorance } = this.combine(this.fire(this.withIndicators(values), this.model.gated));
       const probability = belief.map((mass) => mass + ignorance / this.nClasses);
       return { label: argmax(probability), probability, isSilent: belief.every((mass) => mass === 0) };
+    }
+
+    // Ignorance belongs to no class: neither frequencies nor costs are weighed by a share of it.
+    committed(answer) {
+      return answer.belief;
     }
 
     lift(answer, c, frequency, power) {
@@ -266,6 +271,10 @@ const ferlEngine = (() => {
         activation.reduce((sum, phi, term) => sum + phi * this.weight[term][c] * support, 0) + own * support);
       const { belief, probability } = this.masses(scores, []);
       return { label: argmax(probability), probability, isSilent: belief.every((mass) => mass === 0) };
+    }
+
+    committed(answer) {
+      return answer.probability;
     }
 
     // Frequencies count as far as the gates are open.
