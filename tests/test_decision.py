@@ -319,7 +319,10 @@ def test_a_decision_is_a_value_that_comes_back_from_its_plain_form(wish) -> None
         ("probable", "the most probable class"),
         ("mild", "the class that is most probable compared with the square root of its frequency in training"),
         (0.25, "yes where its probability is at least 0.25, else no"),
-        ([[0, 2], [5, 0]], "the class of the least expected cost (no costs 5 where yes is true and yes costs 2 where no is true)"),
+        (
+            [[0, 2], [5, 0]],
+            "the class of the least expected cost (no costs 5 where yes is true and yes costs 2 where no is true)",
+        ),
     ],
 )
 def test_a_decision_in_words(wish, text: str) -> None:
@@ -396,6 +399,20 @@ def test_a_promise_on_errors_is_about_the_labels_of_its_decision() -> None:
     assert answered["probable"].all()  # so few of the most probable labels are wrong
     assert wrong.mean() > 0.1
     assert answered["balanced"].mean() < 0.95
+
+
+def test_folds_that_lack_a_class_decide_among_the_others() -> None:
+    X, y = rare_table()
+    labels = np.where(y[:300] == "odd", "well", y[:300])
+    labels[7] = "odd"  # once: the fold that is judged with it was fitted without
+    costs = 1 - np.eye(3)
+    costs[0, 2] = 5
+    controlled = RiskControlledFERL(FERLClassifier(max_rules=5), risk=0.3, decision=costs, random_state=0)
+    controlled.fit(X[:300], labels).calibrate(X[300:600], y[300:600])
+    assert controlled.control_.decision == Decision.of(costs, controlled.classes_)
+    classes = np.array(["no", "yes"])
+    assert Decision.of(0.3, classes).among([1]).is_usual
+    assert Decision.of([[0, 1], [2, 0]], classes).among([0]).costs == ((0.0,),)
 
 
 def test_thresholds_and_costs_are_compared_with_calibrated_probabilities() -> None:

@@ -17,7 +17,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags, check_random_state, get_tags, indexable
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from ferl._models.decision import AnyDecision, Decision
+from ferl._models.decision import Decision
 from ferl._sklearn import check_rows, take_rows
 from ferl._tables import checked_sample_weight, refuse_missing_labels
 from ferl._util.arrays import Floats
@@ -169,16 +169,15 @@ def table_of(estimator: Any, X: Any) -> Floats:
     return check_rows(classifier, rows)
 
 
-def decided(estimator: Any, X: Any, evidence: Evidence, decision: AnyDecision) -> NDArray[np.intp]:
+def decided(estimator: Any, X: Any, evidence: Evidence, decision: Decision) -> NDArray[np.intp]:
     """Index of each row's label in the classes of its evidence, by the classifier at the end of pipelines and wrappers.
 
     ``evidence`` is what the estimator has of the rows, calibrated where it calibrates.
     """
-    chosen = Decision.of(decision, np.asarray(evidence.classes))
     classifier, rows = last_step(estimator, X)
     if "estimator_" in vars(classifier):
-        return decided(classifier.estimator_, rows, evidence, chosen)
-    return chosen.codes(classifier.model_, check_rows(classifier, rows), evidence)
+        return decided(classifier.estimator_, rows, evidence, decision)
+    return decision.codes(classifier.model_, check_rows(classifier, rows), evidence)
 
 
 def drawn_seed(random: Any) -> int:

@@ -186,11 +186,11 @@ class RiskControlledFERL(Wrapper):
             The estimator itself.
         """
         self._fit_inside(X, y, sample_weight, "_fitted_design", "_design", "control_")
-        labels = np.asarray(y).ravel()
+        labels, decision = np.asarray(y).ravel(), Decision.of(self.decision, self.classes_)
         raws, wrongs = [], []
         for fold in self._cross_fit(X, labels, sample_weight, drawn_seed(self.random_state)):
             raws.append(read_signal(fold.estimator, fold.rows, self.signal))
-            wrongs.append(_wrong(fold.estimator, fold.rows, labels[fold.unseen], self.decision))
+            wrongs.append(_wrong(fold.estimator, fold.rows, labels[fold.unseen], decision, self.classes_))
         self._fitted_design = (self.signal, Design.of(np.concatenate(raws), np.concatenate(wrongs)))
         return self
 
@@ -214,7 +214,8 @@ class RiskControlledFERL(Wrapper):
         self._take_fitted("calibrate")
         self._forget("_design", "control_")
         raw = read_signal(self.estimator_, X, self.signal)
-        wrong = _wrong(self.estimator_, X, checked_labels(y, len(raw)), self.decision)
+        decision = Decision.of(self.decision, self.classes_)
+        wrong = _wrong(self.estimator_, X, checked_labels(y, len(raw)), decision, self.classes_)
         design, tested = self._prepare(raw, wrong)
         self._refuse_few_rows(int(tested.sum()), len(raw))
         control = self._test(design, Ladder.of(design.signal(raw[tested]), wrong[tested]))
@@ -329,10 +330,14 @@ class RiskControlledFERL(Wrapper):
         self._check_learned("control_", f"{step} needs a threshold", "calibrate", rest)
 
 
-def _wrong(estimator: Any, X: Any, labels: NDArray[Any], decision: AnyDecision) -> NDArray[np.bool_]:
-    """Which answers are wrong; a label the classifier does not know always is."""
+def _wrong(
+    estimator: Any, X: Any, labels: NDArray[Any], decision: Decision, classes: NDArray[Any]
+) -> NDArray[np.bool_]:
+    """Which answers are wrong; a label the classifier does not know always is. ``classes``: of the decision."""
     evidence = evidence_of(estimator, X)
-    return np.asarray(decided(estimator, X, evidence, decision) != codes_of(labels, np.asarray(evidence.classes)))
+    known = np.asarray(evidence.classes)
+    chosen = decision.among(np.searchsorted(classes, known).tolist())  # a fold may lack a class
+    return np.asarray(decided(estimator, X, evidence, chosen) != codes_of(labels, known))
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.isotonic import IsotonicRegression
 
 from ferl._judge.promises import IsotonicMap, TemperatureMap
-from ferl._models.decision import AnyDecision
+from ferl._models.decision import AnyDecision, Decision
 from ferl._models.evidence import BettingEvidence, Evidence
 from ferl._sklearn import HasMethods, StrOptions, fit_context
 from ferl._tables import checked_sample_weight, codes_of
@@ -272,7 +272,8 @@ class CalibratedFERL(ClassifierMixin, Wrapper):
         ndarray of shape (n_samples,)
         """
         evidence = self.predict_evidence(X)
-        return np.asarray(self.classes_[decided(self.estimator_, X, evidence, decision)])
+        chosen = Decision.of(decision, self.classes_)
+        return np.asarray(self.classes_[decided(self.estimator_, X, evidence, chosen)])
 
     def predict_set(self, X: ArrayLike) -> NDArray[np.bool_]:
         """Classes that the calibrated evidence cannot rule out, bool of shape (n_samples, n_classes)."""

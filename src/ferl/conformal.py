@@ -23,7 +23,7 @@ from ferl._judge.conformity import (
     nonconformity,
     refuse_few_rows,
 )
-from ferl._models.decision import AnyDecision
+from ferl._models.decision import AnyDecision, Decision
 from ferl._sklearn import HasMethods, Interval, StrOptions, fit_context
 from ferl._tables import checked_sample_weight, codes_of
 from ferl._util.arrays import Floats
@@ -293,9 +293,10 @@ class ConformalFERL(ClassifierMixin, Wrapper):
         -------
         ndarray of shape (n_samples,)
         """
-        if isinstance(decision, str) and decision == "probable":
+        chosen = Decision.of(decision, self.classes_)
+        if chosen.is_usual:
             return np.asarray(self._inside.predict(X))
-        return self.classes_[decided(self._inside, X, evidence_of(self._inside, X), decision)]
+        return np.asarray(self.classes_[decided(self._inside, X, evidence_of(self._inside, X), chosen)])
 
     def predict_p_values(self, X: ArrayLike, sample_weight: ArrayLike | None = None) -> Floats:
         """Conformal p-value of every class, shape (n_samples, n_classes).

@@ -102,6 +102,12 @@ class Decision:
             return [list(own) for own in self.costs]
         return self.name if self.threshold is None else self.threshold
 
+    def among(self, kept: Sequence[int]) -> Decision:
+        """The same decision among some of the classes, by their indices."""
+        if self.costs is not None:
+            return Decision("costs", costs=tuple(tuple(self.costs[t][p] for p in kept) for t in kept))
+        return PROBABLE if self.threshold is not None and len(kept) < 2 else self
+
     @property
     def is_usual(self) -> bool:
         """Whether the label is the most probable class."""
@@ -169,7 +175,7 @@ class Decision:
         costs = np.array(self.costs)
         # What a label saves beside the worst one: with costs of 0 and 1 it is the weight itself, to the last bit.
         saved = costs.max(axis=1, keepdims=True) - costs
-        saved /= saved.max()
+        saved /= saved.max() or 1.0  # all are equal, among some of the classes
         expected = np.zeros_like(weight)
         for own, of_class in zip(saved, weight.T, strict=True):
             expected += of_class[:, None] * own  # a product of matrices may round by the number of rows
