@@ -20,6 +20,7 @@ from typer.testing import CliRunner
 import ferl.mlflow
 import javascript
 import oracle.answers
+from browser import chromium, open_page
 from cli_examples import ferl as command
 from cli_examples import read_table, refused, write_lines, write_table
 from estimators import classifier
@@ -135,8 +136,10 @@ def test_files_are_judged_by_the_same_decision(tmp_path) -> None:
     expected = clf.predict(table, decision="balanced")
     source, model = tmp_path / "new.parquet", tmp_path / "model.json"
     pq.write_table(table, source)
-    predict_parquet(clf, source, tmp_path / "answers.parquet", decision="balanced", guess=True)
-    assert pq.read_table(tmp_path / "answers.parquet")["label"].to_pylist() == expected.tolist()
+    for wish in ("balanced", {("ill", "well"): 12}):
+        predict_parquet(clf, source, tmp_path / "answers.parquet", decision=wish, guess=True)
+        found = pq.read_table(tmp_path / "answers.parquet")["label"].to_pylist()
+        assert found == clf.predict(table, decision=wish).tolist()
     save_model(clf, model)
     options = [
         "predict",
@@ -476,6 +479,17 @@ def test_the_form_of_the_page_decides_as_python(variant: str) -> None:
             task = {"model": javascript.page_form(clf.model_), "rows": numbers(X), "decision": form}
             found = clf.classes_[javascript.run(DECIDE, task)]
             np.testing.assert_array_equal(found, clf.predict(X, decision=wish))
+
+
+def test_the_form_shows_the_label_of_the_decision(tmp_path) -> None:
+    clf, X = fitted_on_two("rules"), hard_rows()
+    differs = np.flatnonzero(clf.predict(X) != clf.predict(X, decision=0.05))[:1]
+    with chromium() as browser:
+        open_page(browser, write_report(clf, X[differs], path=tmp_path / "report.html", decision=0.05))
+        assert browser.execute_script("return document.getElementById('decided').textContent") == "True"
+        assert "By the decision of this page the label" in browser.find_element("id", "verdict-note").text
+        open_page(browser, write_report(clf, X[differs], path=tmp_path / "report.html"))
+        assert browser.execute_script("return document.getElementById('decided')") is None
 
 
 def test_the_report_counts_the_labels_of_the_decision(tmp_path) -> None:

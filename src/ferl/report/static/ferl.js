@@ -260,7 +260,7 @@ const ferlEngine = (() => {
       const distance = this.novelty.parts(row, lost);
       const parts = this.model.novelty.measure === "neighbour" ? this.withEntropy(distance, scores, lost, byColumn) : distance;
       const featureContributions = [...this.byFeature(byColumn), contributions[activation.length]];
-      return { ...answer, support, firing, scores, contributions, featureContributions, ...this.withNovelty(parts, lost) };
+      return { ...answer, firing, scores, contributions, featureContributions, ...this.withNovelty(parts, lost) };
     }
 
     // The label alone, and whether nothing is said for it.
@@ -279,7 +279,8 @@ const ferlEngine = (() => {
 
     // Frequencies count as far as the gates are open.
     lift(answer, c, frequency, power) {
-      return Math.log(answer.probability[c]) - (frequency > 0 ? power * answer.support * Math.log(frequency) : 0);
+      const support = 1 - answer.supportDeficit.reduce((sum, part) => sum + part, 0);
+      return Math.log(answer.probability[c]) - (frequency > 0 ? power * support * Math.log(frequency) : 0);
     }
 
     openness(own, x) {
