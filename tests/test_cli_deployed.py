@@ -54,7 +54,7 @@ def test_what_is_evaluated_is_what_is_deployed(folder, name, decision):
     evaluate = ["evaluate", folder / "model.json", folder / "new.csv", "--target", "kind", *options]
     if name == "margin" and decision == "balanced":
         told = refused(*evaluate)
-        assert "promises an error rate (calibrate --risk) for the most probable class alone" in told
+        assert "promises an error rate (calibrate --risk) for another label: the most probable class. Leave" in told
         assert told == refused("predict", folder / "model.json", folder / "new.csv", *options, "-o", folder / "no.csv")
         return
     figures = json.loads(ferl(*evaluate, "--json").stdout)
@@ -89,7 +89,7 @@ def test_balanced_decisions_are_told_by_mean_recall(folder):
     ferl(*report, "--decision", "balanced")
     page = (folder / "report.html").read_text(encoding="utf-8")
     assert f"{100 * figures['accuracy']:.1f} % of the predictions are right; the mean recall" in page
-    assert "the decision <em>balanced</em>" in page
+    assert "Decision: a prediction is the class that is most probable compared with its frequency" in page
     ferl(*report)
     assert "mean recall" not in (folder / "report.html").read_text(encoding="utf-8")
 

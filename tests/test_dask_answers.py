@@ -120,6 +120,9 @@ def test_balanced_decisions_are_lazy_too(client: Client, fitted: tuple[DaskFERLC
     X = people(600)[0]
     lazy = model.predict(in_parts(X, [250]), decision="balanced")
     np.testing.assert_array_equal(client.compute(lazy).result(), whole.predict(X, decision="balanced"))
+    costs = {(whole.classes_[0], whole.classes_[1]): 5}
+    lazy = model.predict(in_parts(X, [250]), decision=costs)
+    np.testing.assert_array_equal(client.compute(lazy).result(), whole.predict(X, decision=costs))
     with pytest.raises(ValueError, match="decision is 'fair'"):
         model.predict(in_parts(X, [250]), decision="fair")
 

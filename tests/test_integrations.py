@@ -393,7 +393,7 @@ def test_mlflow_reasons_of_three_classes_speak_by_default_for_the_label() -> Non
         ({"guess": "false"}, "guess is 'false'; it must be true or false"),
         ({"guess": 1}, "guess is 1; it must be true or false"),
         ({"decision": 1}, "decision is 1; it must be text"),
-        ({"decision": "best"}, "decision is 'best'; it must be 'probable' or 'balanced'"),
+        ({"decision": "best"}, "decision is 'best'; it must be 'probable', 'balanced', 'mild', a threshold"),
         ({"colour": 1}, "Unknown parameter 'colour'; there are decision, guess, reasons, wished"),
     ],
 )

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ferl._judge.judgement import Predictor, decide
+from ferl._judge.judgement import Predictor
 from ferl._learn.drift import Drift
 from ferl._models.certificates import certified_radius
+from ferl._models.decision import AnyDecision, Decision
 from ferl._models.evidence import Evidence
 from ferl._models.model import Model, Words
 from ferl._models.shapes import feature_importances
@@ -123,7 +124,7 @@ class Answers(Generic[AnyModel]):
         """As :meth:`predict_proba`, for libraries that explain functions: ``shap.Explainer(clf, X)``."""
         return self.predict_proba(X)
 
-    def predict(self, X: ArrayLike, *, decision: str = "probable") -> NDArray[Any]:
+    def predict(self, X: ArrayLike, *, decision: AnyDecision = "probable") -> NDArray[Any]:
         """Label of each row, shape (n_samples,).
 
         A label is given even where :meth:`predict_set` abstains: where nothing fires all classes are equal, and it is
@@ -133,12 +134,22 @@ class Answers(Generic[AnyModel]):
         ----------
         X : array-like or data frame of shape (n_samples, n_features)
             Rows.
-        decision : {"probable", "balanced"}, default="probable"
-            "probable": the class of the largest :meth:`predict_proba`, the first of equals, which is right most often.
-            "balanced": the class whose probability is largest compared with its frequency among the training rows, so
-            that a rare class is named where it is likelier than usual; it finds more of the rare rows, and is wrong
-            more often. Frequencies are those of the training weights: after ``class_weight="balanced"`` they are
-            equal, and both decisions are one.
+        decision : {"probable", "balanced", "mild"}, float, array-like, mapping or data frame, default="probable"
+            How the label is chosen; the first of equals.
+
+            - "probable": the class of the largest :meth:`predict_proba`, which is right most often.
+            - "balanced": the class whose probability is largest compared with its frequency among the training rows,
+              so that a rare class is named where it is likelier than usual; it finds more of the rare rows, and is
+              wrong more often. Frequencies are those of the training weights: after ``class_weight="balanced"`` they
+              are equal, and both decisions are one.
+            - "mild": compared with the square root of the frequency, halfway between the two.
+            - A threshold, a number between 0 and 1, for two classes: ``classes_[1]`` where its probability is at least
+              the threshold, else ``classes_[0]``.
+            - Costs: the class of the least expected cost. An array of shape (n_classes, n_classes) has a row for each
+              true class and a column for each predicted one, in the order of ``classes_``. A mapping ``{(true,
+              predicted): cost}`` or ``{true: {predicted: cost}}`` may leave pairs out, which cost 0 where the label is
+              right and 1 where it is wrong. A data frame has true classes in its index, predicted ones in its columns.
+              Rules weigh costs by the probability; trees by the belief, since their ignorance belongs to no class.
 
         Returns
         -------
@@ -159,12 +170,17 @@ class Answers(Generic[AnyModel]):
         0.6
         >>> round(balanced_accuracy_score(y[1000:], clf.predict(X[1000:], decision="balanced")), 1)
         0.8
+
+        A sick person who is sent home costs ten times as much as a healthy one who is examined:
+
+        >>> costs = {("ill", "well"): 10, ("well", "ill"): 1}
+        >>> by_costs, by_threshold = clf.predict(X[1000:], decision=costs), clf.predict(X[1000:], decision=10 / 11)
+        >>> bool((by_costs == by_threshold).all())  # "well" has to be ten times as probable
+        True
         """
-        if decision == "probable":
-            return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+        chosen = Decision.of(decision, self.classes_)
         rows = self._rows(X)
-        evidence = self.model_.evidence(rows, n_threads(self.n_jobs))
-        return np.asarray(self.classes_[decide(self.model_, rows, evidence, decision)])
+        return np.asarray(self.classes_[chosen.decide(self.model_, rows, n_threads(self.n_jobs))])
 
     def predict_proba(self, X: ArrayLike) -> Floats:
         """Probability of each class, shape (n_samples, n_classes).
@@ -343,7 +359,12 @@ class Answers(Generic[AnyModel]):
         return feature_importances(self._fitted())
 
     def explain(
-        self, x: Any, *, feature_names: Sequence[str] | None = None, counterfactual: bool = True
+        self,
+        x: Any,
+        *,
+        feature_names: Sequence[str] | None = None,
+        counterfactual: bool = True,
+        decision: AnyDecision = "probable",
     ) -> Explanation:
         """One row's story: rules, evidence, doubt, novelty, and the nearest change that would alter the label.
 
@@ -357,6 +378,8 @@ class Answers(Generic[AnyModel]):
             Names to print; by default those of the training table.
         counterfactual : bool, default=True
             Whether to search for changes of single features that alter the label, most of the work.
+        decision : {"probable", "balanced", "mild"}, float, array-like or mapping, default="probable"
+            As in :meth:`predict`. The story has its label, and is about the most probable class.
 
         Returns
         -------
@@ -372,7 +395,8 @@ class Answers(Generic[AnyModel]):
         '2 (94 %), because x2 > 2.46 ±0.09 and x3 > 1.68 ±0.06.'
         """
         model = self._fitted().with_names(feature_names)
-        return explain(model, self._row(x), counterfactual=counterfactual)
+        chosen = Decision.of(decision, model.classes)
+        return explain(model, self._row(x), counterfactual=counterfactual, decision=chosen)
 
     def what_if(self, x: Any, changes: Mapping[Any, Any], *, feature_names: Sequence[str] | None = None) -> WhatIf:
         """What the answer would be if some values of a row were others.

@@ -17,6 +17,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags, check_random_state, get_tags, indexable
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from ferl._models.decision import Decision
 from ferl._sklearn import check_rows, take_rows
 from ferl._tables import checked_sample_weight, refuse_missing_labels
 from ferl._util.arrays import Floats
@@ -171,6 +172,17 @@ def table_of(estimator: Any, X: Any) -> Floats:
     if "estimator_" in vars(classifier):
         return table_of(classifier.estimator_, rows)
     return check_rows(classifier, rows)
+
+
+def decided(estimator: Any, X: Any, evidence: Evidence, decision: Decision) -> NDArray[np.intp]:
+    """Index of each row's label in the classes of its evidence, by the classifier at the end of pipelines and wrappers.
+
+    ``evidence`` is what the estimator has of the rows, calibrated where it calibrates.
+    """
+    classifier, rows = last_step(estimator, X)
+    if "estimator_" in vars(classifier):
+        return decided(classifier.estimator_, rows, evidence, decision)
+    return decision.codes(classifier.model_, check_rows(classifier, rows), evidence)
 
 
 def drawn_seed(random: Any) -> int:

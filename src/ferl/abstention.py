@@ -18,10 +18,11 @@ from sklearn.utils import check_random_state
 
 from ferl._judge import PromiseError
 from ferl._judge.risk import SIGNALS, RiskControl, evidence_signal
+from ferl._models.decision import AnyDecision, Decision
 from ferl._sklearn import HasMethods, Interval, StrOptions, fit_context
 from ferl._tables import codes_of
 from ferl._util.arrays import Floats
-from ferl._wrapper import Wrapper, checked_labels, drawn_seed, evidence_of, last_step, novelty_of
+from ferl._wrapper import Wrapper, checked_labels, decided, drawn_seed, evidence_of, last_step, novelty_of
 
 __all__ = [
     "RiskControl",
@@ -73,6 +74,8 @@ class RiskControlledFERL(Wrapper):
         learned ranking come from there, and no calibration rows are spent on them.
     design_share : float, default=0.25
         The same for an estimator that was already fitted: share of the calibration rows that is set aside for it.
+    decision : {"probable", "balanced", "mild"}, float, array-like or mapping, default="probable"
+        How labels are chosen; see :meth:`ferl.FERLClassifier.predict`. The promise is about these labels.
     abstain_label : object, default=None
         What :meth:`predict` gives where it abstains; not one of the labels. None gives None, in an array of objects.
     random_state : int, RandomState or None, default=None
@@ -130,6 +133,7 @@ class RiskControlledFERL(Wrapper):
         "n_thresholds": [Interval(Integral, 1, None, closed="left")],
         "cv": ["cv_object"],
         "design_share": [Interval(Real, 0, 1, closed="neither")],
+        "decision": [object],
         "abstain_label": [object],
         "random_state": ["random_state"],
     }
@@ -146,6 +150,7 @@ class RiskControlledFERL(Wrapper):
         n_thresholds: int = 20,
         cv: Any = 5,
         design_share: float = 0.25,
+        decision: AnyDecision = "probable",
         abstain_label: Any = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
@@ -158,6 +163,7 @@ class RiskControlledFERL(Wrapper):
         self.n_thresholds = n_thresholds
         self.cv = cv
         self.design_share = design_share
+        self.decision = decision
         self.abstain_label = abstain_label
         self.random_state = random_state
 
@@ -180,11 +186,11 @@ class RiskControlledFERL(Wrapper):
             The estimator itself.
         """
         self._fit_inside(X, y, sample_weight, "_fitted_design", "_design", "control_")
-        labels = np.asarray(y).ravel()
+        labels, decision = np.asarray(y).ravel(), Decision.of(self.decision, self.classes_)
         raws, wrongs = [], []
         for fold in self._cross_fit(X, labels, sample_weight, drawn_seed(self.random_state)):
             raws.append(read_signal(fold.estimator, fold.rows, self.signal))
-            wrongs.append(_wrong(fold.estimator, fold.rows, labels[fold.unseen]))
+            wrongs.append(_wrong(fold.estimator, fold.rows, labels[fold.unseen], decision, self.classes_))
         self._fitted_design = (self.signal, Design.of(np.concatenate(raws), np.concatenate(wrongs)))
         return self
 
@@ -208,7 +214,8 @@ class RiskControlledFERL(Wrapper):
         self._take_fitted("calibrate")
         self._forget("_design", "control_")
         raw = read_signal(self.estimator_, X, self.signal)
-        wrong = _wrong(self.estimator_, X, checked_labels(y, len(raw)))
+        decision = Decision.of(self.decision, self.classes_)
+        wrong = _wrong(self.estimator_, X, checked_labels(y, len(raw)), decision, self.classes_)
         design, tested = self._prepare(raw, wrong)
         self._refuse_few_rows(int(tested.sum()), len(raw))
         control = self._test(design, Ladder.of(design.signal(raw[tested]), wrong[tested]))
@@ -270,6 +277,7 @@ class RiskControlledFERL(Wrapper):
             bound=float(clopper_pearson(n_errors, n_answered, delta)),
             achievable_risk=float(bounds.min()),
             achievable_share=float(n_each[bounds.argmin()] / ladder.n_rows),
+            decision=Decision.of(self.decision, self.classes_),
         )
 
     def confidence_signal(self, X: ArrayLike) -> Floats:
@@ -290,7 +298,7 @@ class RiskControlledFERL(Wrapper):
         counting it. For metrics, select by :meth:`accept` first.
         """
         self._check_calibrated("predict")
-        labels = np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+        labels = np.asarray(self.classes_[self._codes(X)])
         answered = self.accept(X)
         if self.abstain_label is None:
             out = np.full(len(labels), None, dtype=object)
@@ -302,8 +310,12 @@ class RiskControlledFERL(Wrapper):
     def predict_set(self, X: ArrayLike) -> NDArray[np.bool_]:
         """The label where it is answered and the whole frame elsewhere, bool of shape (n_samples, n_classes)."""
         self._check_calibrated("predict_set")
-        best = self.predict_proba(X).argmax(axis=1)
+        best = self._codes(X)
         return np.asarray((np.arange(len(self.classes_)) == best[:, None]) | ~self.accept(X)[:, None])
+
+    def _codes(self, X: ArrayLike) -> NDArray[np.intp]:
+        """Labels as the promise is about them, by their index."""
+        return decided(self.estimator_, X, self.predict_evidence(X), self.control_.decision)
 
     def _common_type(self) -> np.dtype[Any]:
         """A type that holds labels and ``abstain_label`` unchanged."""
@@ -318,10 +330,14 @@ class RiskControlledFERL(Wrapper):
         self._check_learned("control_", f"{step} needs a threshold", "calibrate", rest)
 
 
-def _wrong(estimator: Any, X: Any, labels: NDArray[Any]) -> NDArray[np.bool_]:
-    """Which answers are wrong; a label the classifier does not know always is."""
+def _wrong(
+    estimator: Any, X: Any, labels: NDArray[Any], decision: Decision, classes: NDArray[Any]
+) -> NDArray[np.bool_]:
+    """Which answers are wrong; a label the classifier does not know always is. ``classes``: of the decision."""
     evidence = evidence_of(estimator, X)
-    return np.asarray(evidence.probability.argmax(axis=1) != codes_of(labels, np.asarray(evidence.classes)))
+    known = np.asarray(evidence.classes)
+    chosen = decision.among(np.searchsorted(classes, known).tolist())  # a fold may lack a class
+    return np.asarray(decided(estimator, X, evidence, chosen) != codes_of(labels, known))
 
 
 # ---------------------------------------------------------------------------------------------------------------------

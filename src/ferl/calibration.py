@@ -13,11 +13,12 @@ from sklearn.exceptions import NotFittedError
 from sklearn.isotonic import IsotonicRegression
 
 from ferl._judge.promises import IsotonicMap, TemperatureMap
+from ferl._models.decision import AnyDecision, Decision
 from ferl._models.evidence import BettingEvidence, Evidence
 from ferl._sklearn import HasMethods, StrOptions, fit_context
 from ferl._tables import checked_sample_weight, codes_of
 from ferl._util.arrays import Floats, Ints
-from ferl._wrapper import Wrapper, checked_labels, drawn_seed, evidence_of, novelty_of
+from ferl._wrapper import Wrapper, checked_labels, decided, drawn_seed, evidence_of, novelty_of
 
 __all__ = ["BettingEvidence", "CalibratedFERL", "IsotonicMap", "TemperatureMap", "fit_map"]
 
@@ -252,6 +253,27 @@ class CalibratedFERL(ClassifierMixin, Wrapper):
     def predict_proba(self, X: ArrayLike) -> Floats:
         """Calibrated probability, shape (n_samples, n_classes)."""
         return self.predict_evidence(X).probability
+
+    def predict(self, X: ArrayLike, *, decision: AnyDecision = "probable") -> NDArray[Any]:
+        """Label of each row by the calibrated probabilities, shape (n_samples,).
+
+        The most probable label is that of the classifier itself. Thresholds and costs are compared with calibrated
+        probabilities, which are what they assume.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows.
+        decision : {"probable", "balanced", "mild"}, float, array-like or mapping, default="probable"
+            How the label is chosen; see :meth:`ferl.FERLClassifier.predict`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        evidence = self.predict_evidence(X)
+        chosen = Decision.of(decision, self.classes_)
+        return np.asarray(self.classes_[decided(self.estimator_, X, evidence, chosen)])
 
     def predict_set(self, X: ArrayLike) -> NDArray[np.bool_]:
         """Classes that the calibrated evidence cannot rule out, bool of shape (n_samples, n_classes)."""

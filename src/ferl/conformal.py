@@ -23,10 +23,11 @@ from ferl._judge.conformity import (
     nonconformity,
     refuse_few_rows,
 )
+from ferl._models.decision import AnyDecision, Decision
 from ferl._sklearn import HasMethods, Interval, StrOptions, fit_context
 from ferl._tables import checked_sample_weight, codes_of
 from ferl._util.arrays import Floats
-from ferl._wrapper import Wrapper, checked_labels, drawn_seed, evidence_of, table_of
+from ferl._wrapper import Wrapper, checked_labels, decided, drawn_seed, evidence_of, table_of
 
 __all__ = ["ConformalFERL", "nonconformity"]
 
@@ -278,9 +279,24 @@ class ConformalFERL(ClassifierMixin, Wrapper):
         columns[:, np.searchsorted(self.classes_, evidence.classes)] = scores
         return columns
 
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Most probable label of each row, shape (n_samples,)."""
-        return np.asarray(self._inside.predict(X))
+    def predict(self, X: ArrayLike, *, decision: AnyDecision = "probable") -> NDArray[Any]:
+        """Label of each row, shape (n_samples,). The sets do not depend on the decision, and may lack the label.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows.
+        decision : {"probable", "balanced", "mild"}, float, array-like or mapping, default="probable"
+            How the label is chosen; see :meth:`ferl.FERLClassifier.predict`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        chosen = Decision.of(decision, self.classes_)
+        if chosen.is_usual:
+            return np.asarray(self._inside.predict(X))
+        return np.asarray(self.classes_[decided(self._inside, X, evidence_of(self._inside, X), chosen)])
 
     def predict_p_values(self, X: ArrayLike, sample_weight: ArrayLike | None = None) -> Floats:
         """Conformal p-value of every class, shape (n_samples, n_classes).

@@ -16,7 +16,8 @@ import numpy as np
 
 import ferl
 from ferl._judge.answers import Wanted, answer_columns
-from ferl._judge.judgement import Rule, check_decision, judge
+from ferl._judge.judgement import Rule, judge
+from ferl._models.decision import Decision
 from ferl._models.model import Model
 from ferl._util.arrays import arrow
 from ferl._util.text import shown
@@ -188,8 +189,7 @@ def _wanted(model: Model, params: Mapping[str, Any] | None) -> Wanted:
         raise ValueError(f"Unknown parameter {shown(unknown[0])}; there are {', '.join(_PARAMETERS)}.")
     decision, guess, reasons, wished = (asked[name] for name in _PARAMETERS)
     if not isinstance(decision, str):
-        raise ValueError(f"decision is {shown(decision)}; it must be text.")
-    check_decision(decision)
+        raise ValueError(f'decision is {shown(decision)}; it must be text: "balanced", "0.3", or costs as JSON.')
     if not isinstance(guess, bool | np.bool_):
         raise ValueError(f"guess is {shown(guess)}; it must be true or false, not text or a number.")
     if not isinstance(reasons, int | np.integer) or isinstance(reasons, bool):
@@ -201,7 +201,8 @@ def _wanted(model: Model, params: Mapping[str, Any] | None) -> Wanted:
     if reasons and model.kind != "rules":
         raise ValueError(f"reasons is {shown(reasons)}, and the model is a tree ({model.title}): rules have reasons.")
     label = _wished_label(model, int(reasons), wished)
-    return Wanted(every_class=True, rule=Rule(decision), guess=bool(guess), n_reasons=int(reasons), wished=label)
+    rule = Rule(Decision.read(decision, model.classes))
+    return Wanted(every_class=True, rule=rule, guess=bool(guess), n_reasons=int(reasons), wished=label)
 
 
 def _wished_label(model: Model, n_reasons: int, wished: Any) -> Any:
@@ -232,7 +233,8 @@ class _Server:
 
         An abstaining row has no label and no probability, unless the parameter ``guess`` says so; ``abstention`` says
         why, and ``belief`` and ``plausibility`` are the bounds of the classes. ``decision`` is that
-        of :meth:`ferl.FERLClassifier.predict`. ``reasons`` asks for so many columns of what spoke for the label, or
+        of :meth:`ferl.FERLClassifier.predict` as text: a name, a number, or costs as JSON, ``{"true": {"predicted":
+        cost}}``. ``reasons`` asks for so many columns of what spoke for the label, or
         with ``wished`` of what cost a row most on its way to that class, as :func:`ferl.export.reason_codes` says it.
         """
         model = self.classifier.model_

@@ -11,8 +11,9 @@ from typing import Any
 from sklearn.base import clone
 
 from ferl._estimator import FERLEstimator
-from ferl._judge.judgement import Rule, check_decision
+from ferl._judge.judgement import Rule
 from ferl._learn.batches import BATCH_ROWS, Batches, GivenBatches, ParquetBatches, rows_in_batches
+from ferl._models.decision import AnyDecision, Decision
 from ferl._models.evidence import Evidence
 from ferl._sklearn import check_parameters
 from ferl._tables import TableDescription
@@ -165,7 +166,7 @@ def predict_parquet(
     source: str | Path,
     out: str | Path,
     *,
-    decision: str = "probable",
+    decision: AnyDecision = "probable",
     guess: bool = False,
 ) -> int:
     """Judge the rows of a Parquet or CSV file, and write them with their answers to another one.
@@ -182,7 +183,7 @@ def predict_parquet(
         The rows, a .parquet or .csv file.
     out : str or path
         Where to; its name ends in .parquet, .csv or .jsonl.
-    decision : {"probable", "balanced"}, default="probable"
+    decision : {"probable", "balanced", "mild"}, float, array-like or mapping, default="probable"
         How the label is chosen; see :meth:`ferl.FERLClassifier.predict`.
     guess : bool, default=False
         Whether a row that abstains has its label all the same.
@@ -195,9 +196,10 @@ def predict_parquet(
     from ferl._judge.answers import Wanted, judge_file
     from ferl._tables.table_files import FileForm, TableFile
 
-    check_decision(decision)
-    file, wanted = TableFile(Path(source), FileForm()), Wanted(rule=Rule(decision), guess=guess)
-    outcome = judge_file(estimator._fitted(), file, str(out), wanted, False, estimator.n_jobs)
+    model = estimator._fitted()
+    chosen = Decision.of(decision, model.classes)
+    file, wanted = TableFile(Path(source), FileForm()), Wanted(rule=Rule(chosen), guess=guess)
+    outcome = judge_file(model, file, str(out), wanted, False, estimator.n_jobs)
     for note in outcome.notes:
         warnings.warn(note, UserWarning, stacklevel=2)
     return outcome.n_rows

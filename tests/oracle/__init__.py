@@ -14,7 +14,7 @@ is skipped, every node is scored by brute force.
 - :mod:`oracle.rules`: rules, stage by stage.
 """
 
-from oracle.answers import answer
+from oracle.answers import answer, decide
 from oracle.best_first import Tree, grow
 from oracle.categories import best_subset, category_order, principal_direction, tally
 from oracle.growth import (
@@ -79,6 +79,7 @@ __all__ = [
     "combine",
     "consequents",
     "cut_spread",
+    "decide",
     "dempster",
     "exemplars",
     "fire",

@@ -83,6 +83,25 @@ def rules_novelty_by_column(model: Any, x: Floats, lost: Floats) -> Floats:
     return residual_from(model.tree, kept_profile(model.tree), x) + LOST_MASS * lost
 
 
+def decide(model: Any, found: dict[str, NDArray[Any]], decision: Any) -> NDArray[np.intp]:
+    """The label of each row by a decision: a power of the class frequencies, a threshold, or a matrix of costs.
+
+    ``found`` is what :func:`answer` has of the rows; ``decision`` is a name and its number or matrix, ("power", 0.5).
+    """
+    name, value = decision
+    probability = found["pignistic"] if model.kind == "trees" else found["probability"]
+    if name == "threshold":
+        return np.array([int(own[1] >= value) for own in probability])
+    if name == "costs":
+        weight = found["belief"] if model.kind == "trees" else probability  # ignorance belongs to no class
+        return np.array([np.argmin([own @ value[:, label] for label in range(len(own))]) for own in weight])
+    frequency = model.tree.class_weight[0] / model.tree.class_weight[0].sum()
+    if model.kind == "trees":  # the ignorance belongs to no class
+        return (found["belief"] / frequency**value).argmax(axis=1)
+    support = 1 - found["supportDeficit"].sum(axis=1, keepdims=True)  # gates withhold the frequencies, too
+    return (probability / frequency ** (value * support)).argmax(axis=1)
+
+
 def by_features(model: Any, parts: Floats) -> Floats:
     """Parts of the columns, those of indicators added to the features they belong to."""
     n_features = len(model.schema.categories)

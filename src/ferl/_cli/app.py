@@ -9,7 +9,7 @@ import typer
 from typer import Argument, Option
 
 from ferl._cli import shell
-from ferl._cli.shell import Decision, DemoData, Kind, Map, Precision, Score, Signal, declare, plain_errors
+from ferl._cli.shell import DemoData, Kind, Map, Precision, Score, Signal, declare, plain_errors
 
 app = typer.Typer(
     help="Fuzzy rules that justify their answers and say when not to trust them.",
@@ -110,7 +110,7 @@ def predict(
         help="Reasons say what cost a row most on its way to this class.  [default: the most probable class but the "
         "label, so that they say what spoke for the label]",
     ),
-    decision: Decision = shell.DECISION,
+    decision: str | None = shell.DECISION,
     guess: bool = Option(False, "--guess", help="Give abstaining rows their most probable label all the same."),
     calibration: Path | None = Option(
         None, help="File from ferl calibrate: sets, abstention and p-values that keep a promise."
@@ -133,9 +133,12 @@ def predict(
     Adds the columns label, probability (of the label), set (the classes that stay possible, "a|b"), ignorance, novelty,
     and abstention (why a row has no answer: all_classes, no_evidence, risk, novelty, no_promise). A row whose set is
     all classes abstains: it has no label, unless --guess is given. With a calibration that promises an error rate, the
-    rows that it leaves out abstain instead, whatever their set. Sets go by probability, so that the label of --decision
-    balanced may lie outside. Columns that the model does not know are passed on. Categories that training did not have
-    are counted and named on standard error.
+    rows that it leaves out abstain instead, whatever their set. Sets go by probability, so that the label of another
+    --decision may lie outside. Columns that the model does not know are passed on. Categories that training did not
+    have are counted and named on standard error.
+
+    A file of costs has the true classes in its first column and the predicted ones in its header (.csv), or is
+    {"true": {"predicted": cost}} (.json). A pair that is left out costs 0 where the label is right, else 1.
 
     Example: ferl predict model.json new.csv -o answers.csv
     """
@@ -149,6 +152,7 @@ def explain(
     as_json: bool = shell.JSON,
     plain: bool = Option(False, "--plain", help="Print plain text, without colours, 100 columns wide."),
     html: Path | None = Option(None, help="Also write an HTML file.", metavar="FILE"),
+    decision: str | None = shell.DECISION,
     changes: bool = Option(True, help="Whether to search for what would change the label."),
     form: Any = None,
 ) -> None:
@@ -168,7 +172,7 @@ def report(
     target: str | None = Option(None, help="Column that holds the labels, for metrics."),
     title: str | None = Option(None, help="Heading of the page.  [default: what is predicted]"),
     groups: str | None = Option(None, help="Column by whose values accuracy, abstention and error rates are compared."),
-    decision: Decision = shell.DECISION,
+    decision: str | None = shell.DECISION,
     form: Any = None,
     jobs: int = shell.JOBS,
 ) -> None:
@@ -188,7 +192,7 @@ def evaluate(
     target: str = shell.TARGET,
     calibration: Path | None = Option(None, help="File from ferl calibrate, to test what it promises."),
     alpha: float | None = shell.ALPHA,
-    decision: Decision = shell.DECISION,
+    decision: str | None = shell.DECISION,
     as_json: bool = shell.JSON,
     form: Any = None,
     jobs: int = shell.JOBS,
@@ -216,6 +220,9 @@ def calibrate(
     risk: float | None = Option(None, help="Abstain so that at most this share of the answers is wrong."),
     confidence: float = Option(0.95, help="Probability with which the promise of --risk holds."),
     signal: Signal = Option(Signal.margin, help="What --risk decides by."),
+    decision: str | None = Option(
+        None, help="How the labels are chosen that --risk is about; see ferl predict.  [default: probable]"
+    ),
     probabilities: Map | None = Option(None, help="Move probabilities towards the frequencies in these rows."),
     seed: int = Option(0, help="Seed of the rows that --risk sets aside.", min=0),
     form: Any = None,

@@ -12,9 +12,12 @@ from scipy import stats
 
 from ferl._cli.evaluate import ByClass
 from ferl._cli.labelled import read_labelled
+from ferl._cli.rows import decision_of
 from ferl._cli.shell import CommandError, check_places, check_share, note
 from ferl._judge.conformity import ConformalScores, Reference, nonconformity
 from ferl._judge.promises import Calibration, IsotonicMap, digest_of, write_calibration
+from ferl._models.decision import Decision
+from ferl._models.model import Model
 from ferl._util.text import spoken
 from ferl.abstention import RiskControlledFERL, UnmetRiskWarning
 from ferl.calibration import fit_map
@@ -31,6 +34,7 @@ def run_calibrate(asked: Namespace) -> None:
     if asked.target is None and (asked.risk is not None or asked.probabilities or asked.class_conditional):
         raise CommandError("Sets, --risk and --probabilities need labels: name their column with --target.")
     estimator = load_model(asked.model).set_params(n_jobs=asked.jobs)
+    decision = _decision(asked, estimator.model_)
     rows = read_labelled(estimator.model_, asked)
     found = Calibration(digest_of(asked.model), len(rows.codes), novelty=np.sort(estimator.novelty(rows.X)))
     lines, notes = [f"rows           {found.n_rows:,}"], []
@@ -50,13 +54,19 @@ def run_calibrate(asked: Namespace) -> None:
         notes += [] if asked.class_conditional else _notes(sets, asked.alpha)
     if asked.risk is not None:
         controlled = RiskControlledFERL(
-            estimator, risk=asked.risk, confidence=asked.confidence, signal=asked.signal, random_state=asked.seed
+            estimator,
+            risk=asked.risk,
+            confidence=asked.confidence,
+            signal=asked.signal,
+            decision=decision,
+            random_state=asked.seed,
         )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnmetRiskWarning)  # what is not met is printed
             control = controlled.calibrate(rows.X, rows.labels).control_
         found = replace(found, control=control)
         lines.append(f"abstention     {control.text()}")
+        lines += [] if decision.is_usual else [f"decision       {decision.text(estimator.model_.labels)}"]
     if asked.probabilities is not None:
         moved = fit_map(evidence, codes, asked.probabilities)
         found = replace(found, moved=moved)
@@ -73,6 +83,22 @@ def run_calibrate(asked: Namespace) -> None:
     typer.echo(f"calibration    {asked.out}")
     for text in notes:
         note(text)
+
+
+def _decision(asked: Namespace, model: Model) -> Decision:
+    """The decision that --risk is about."""
+    decision = decision_of(asked.decision, model)
+    if not decision.is_usual and asked.risk is None:
+        raise CommandError(
+            f"--decision {asked.decision} is about the labels of --risk; add --risk 0.05, say. Sets, probabilities and "
+            "novelty do not depend on it."
+        )
+    if not decision.is_usual and asked.probabilities is not None:
+        raise CommandError(
+            f"--probabilities moves what --decision {asked.decision} compares, so that --risk would promise something "
+            "about other labels than those given out. Leave one of them out."
+        )
+    return decision
 
 
 def _notes(sets: ByClass, alpha: float) -> list[str]:

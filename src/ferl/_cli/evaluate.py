@@ -6,6 +6,7 @@ import json
 from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -163,6 +164,13 @@ class Judged:
         of_second = np.where(self.label == 1, self.confidence, 1.0 - self.confidence)
         return float(roc_auc_score(self.truth[known], of_second[known]))
 
+    @cached_property
+    def costs(self) -> tuple[float, float] | None:
+        """What answers cost a row, and the least that always saying one class would; None: without costs."""
+        known, n_classes = self.truth >= 0, len(self.classes)
+        code = self.truth[known].astype(np.int64) * n_classes + self.label[known]
+        return self.rule.decision.mean_cost(np.bincount(code, minlength=n_classes**2).reshape(n_classes, -1))
+
     def accuracy_text(self) -> str:
         """Accuracy, and that of always saying the commonest class."""
         n_rows = self.recall.n_rows
@@ -173,8 +181,10 @@ class Judged:
         """What to print of the rows that were not learned from."""
         recall, auc = self.recall, self.auc
         found = {"accuracy": self.accuracy_text(), "recall": recall.text()}
-        if self.rule.decision == "balanced" and recall.mean is not None:
+        if self.rule.decision.is_for_recall and recall.mean is not None:
             found["mean recall"] = f"{recall.mean:.1%}; always saying one class gives {1 / len(recall.held):.1%}"
+        if self.costs is not None:
+            found["cost"] = f"{self.costs[0]:.4g} a row; always saying one class costs at least {self.costs[1]:.4g}"
         if auc is not None:
             ranked = f"{auc:.3f} of {self.classes[1]} against {self.classes[0]}"
             found["AUC"] = f"{ranked} (0.5: ranked by chance, 1: all before the others)"
@@ -182,7 +192,9 @@ class Judged:
         found["abstentions"] = f"{self.abstains.mean():.1%}"
         if 0 < self.abstains.sum() < len(self.truth):
             found["abstentions"] += f"; of the other rows {self.right[~self.abstains].mean():.1%} are right"
-        return [f"{f'{name} {title}':<18} {text}" for title, text in found.items()]
+        decision = self.rule.decision
+        chosen = [] if decision.is_usual else [f"{'decision':<18} {decision.text(self.classes)}"]
+        return [*chosen, *(f"{f'{name} {title}':<18} {text}" for title, text in found.items())]
 
     def kept_lines(self) -> list[str]:
         """What came of the promises of a calibration."""
@@ -221,11 +233,12 @@ class Judged:
         recall = self.recall
         return {
             "n_rows": len(self.truth),
-            "decision": self.rule.decision,
+            "decision": self.rule.decision.plain,
             "accuracy": float(self.right.mean()),
             "baseline": float(recall.n_rows.max() / len(self.truth)),
             "recall": recall.shares(),
             "mean_recall": recall.mean,
+            **({} if self.costs is None else {"cost": self.costs[0], "cost_of_one_class": self.costs[1]}),
             "auc": self.auc,
             "abstentions": float(self.abstains.mean()),
             **self.kept(),
@@ -241,22 +254,26 @@ class Judged:
         is_tested : bool, default=True
             Whether the rows were not learned from, so that AUC and AURC are printed as well.
         """
-        recall, is_balanced = self.recall, self.rule.decision == "balanced"
+        recall, decision = self.recall, self.rule.decision
         n_rows, mean = recall.n_rows, recall.mean
         notes = []
-        if len(self.truth) and not is_balanced and self.right.sum() <= n_rows.max():
+        if len(self.truth) and decision.is_usual and self.right.sum() <= n_rows.max():
             most = self.classes[int(n_rows.argmax())]
             tells = "AURC tells" if self.auc is None else "AUC and AURC tell"
             rest = f"; {tells} whether its probabilities rank rows all the same" if is_tested else ""
             notes.append(f"by accuracy the model is no better than always saying {most}{rest}")
-        if is_balanced and mean is not None and mean <= 1 / len(recall.held) < 1:
+        if decision.is_for_recall and mean is not None and mean <= 1 / len(recall.held) < 1:
             guess = f"always saying one class, {1 / len(recall.held):.1%}"
             notes.append(f"by mean recall, {mean:.1%}, the model is no better than {guess}")
+        if self.costs is not None and self.costs[0] >= self.costs[1]:
+            notes.append(
+                f"by its costs, {self.costs[0]:.4g} a row, the model is no better than always saying one class"
+            )
         lost = np.flatnonzero((recall.n_hit < _RARELY * n_rows) & (n_rows >= _MIN_MISSED))
         if len(lost):
             remedy = ""
             if 2 * n_rows[lost].max() < n_rows.max():  # they are rare
-                remedy = _MORE_ROWS if is_balanced else self._balanced(example)
+                remedy = _MORE_ROWS if decision.name == "balanced" else self._balanced(example)
             found = recall.named(lost.tolist(), "{name} ({n_rows:,} rows)")
             notes.append(f"less than {_RARELY:.0%} of {found} are found: other classes are more probable{remedy}")
         return notes
@@ -265,7 +282,7 @@ class Judged:
         """That balanced decisions find rare classes, as the end of a sentence."""
         wish = ". To find rare classes at the cost of others, add --decision balanced to ferl predict and ferl evaluate"
         if self.rule.calibration is not None and self.rule.calibration.control is not None:
-            return f"{wish}, with a calibration without --risk"
+            return f"{wish}, with a calibration by the same decision"
         return f"{wish}{example and ': ' + example}"
 
 

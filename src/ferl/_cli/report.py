@@ -8,6 +8,7 @@ import pyarrow as pa
 import typer
 
 from ferl._cli.labelled import Labels
+from ferl._cli.rows import decision_of
 from ferl._cli.shell import check_column, check_places, note
 from ferl._sklearn import changed_parameters
 from ferl._tables.columns import arrow_column, is_text
@@ -25,6 +26,7 @@ def run_report(asked: Namespace) -> None:
     check_places([asked.out], asked.model, asked.table)
     estimator = load_model(asked.model)
     model, target, groups = estimator.model_, asked.target, asked.groups
+    decision = decision_of(asked.decision, model)
     file = TableFile(asked.table, asked.form)
     labels = None if target is None else Labels(model, file, target)
     if groups is not None:
@@ -33,7 +35,7 @@ def run_report(asked: Namespace) -> None:
     if len(names) > model.n_features and groups not in (model.schema.names or ()):
         names = [name for name in names if name != groups]  # without names columns are taken in their order
     rows = RowReader(model.schema, model.missing_features, names, file.path, file.form)
-    judged = JudgedTable(model, n_threads(asked.jobs), decision=asked.decision)
+    judged = JudgedTable(model, n_threads(asked.jobs), decision=decision)
     held: list[pa.Array] = []
     with file_bar(f"judging {asked.table.name}", file.size) as moved:
         for batch in file.batches(moved):

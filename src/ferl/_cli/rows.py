@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from argparse import Namespace
+from functools import partial
 from html import escape
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import typer
@@ -15,15 +18,17 @@ from ferl._cli.shell import CommandError, check_places, check_rules, check_share
 from ferl._judge.answers import Wanted, judge_file
 from ferl._judge.judgement import ABSTENTIONS, AS_FITTED, Rule, judge
 from ferl._judge.promises import read_calibration
+from ferl._models.decision import FREQUENCY_POWER, Decision
+from ferl._models.form import ModelFileError
 from ferl._models.model import Model
-from ferl._models.model_file import read_model
+from ferl._models.model_file import file_content, parsed_json, read_model
 from ferl._models.novelty import total_spread
 from ferl._tables import OneRow
 from ferl._tables.table_files import RowReader, TableFile, format_of
 from ferl._tell.explain import explain
 from ferl._tell.stability import certify
 from ferl._util.files import replace_text
-from ferl._util.text import spoken
+from ferl._util.text import listed, shown, spoken
 
 
 def run_predict(asked: Namespace) -> None:
@@ -65,6 +70,7 @@ def run_predict(asked: Namespace) -> None:
 
 def rule_of(asked: Namespace, model: Model) -> Rule:
     """How answers are chosen by --decision, --calibration and --alpha; what they cannot promise is refused."""
+    decision = decision_of(asked.decision, model)
     promised = None if asked.calibration is None else read_calibration(asked.calibration, model, asked.model)
     conformal = None if promised is None else promised.conformal
     check_share("alpha", asked.alpha, ", such as 0.1 for sets that hold 90 %")
@@ -75,12 +81,66 @@ def rule_of(asked: Namespace, model: Model) -> Rule:
             f"--alpha is {asked.alpha:g}, but there are no calibrated sets. Run ferl calibrate MODEL rows.csv --target "
             "COLUMN -o calibration.json, and add --calibration calibration.json."
         )
-    if asked.decision != "probable" and promised is not None and promised.control is not None:
+    if promised is not None and promised.control is not None:
+        kept = promised.control.decision
+        if asked.decision is not None and decision != kept:
+            raise CommandError(
+                f"--decision is {asked.decision}, but the calibration promises an error rate (calibrate --risk) for "
+                f"another label: {kept.text(model.labels)}. Leave --decision out, or calibrate with --decision "
+                f"{asked.decision}."
+            )
+        decision = kept
+    return Rule(decision, promised, asked.alpha)
+
+
+def decision_of(text: str | None, model: Model) -> Decision:
+    """What --decision stands for: a name, a threshold, or a file of costs; None: the most probable class."""
+    if text is None or text in FREQUENCY_POWER:
+        return Decision.of(text or "probable", model.classes)
+    path = Path(text)
+    if path.suffix.lower() in (".csv", ".json"):
+        try:
+            return Decision.of(_read_costs(path, model), model.classes)
+        except ModelFileError as error:
+            raise CommandError(f"{path.name}: {error}") from error
+    try:
+        threshold = float(text)
+    except ValueError:
         raise CommandError(
-            f"--decision is {asked.decision}, but the calibration promises an error rate (calibrate --risk) for the "
-            "most probable class alone. Leave --decision out, or calibrate without --risk."
-        )
-    return Rule(asked.decision, promised, asked.alpha)
+            f"--decision is {text}; it must be {listed(list(FREQUENCY_POWER), 'or')}, a threshold such as 0.3, or a "
+            ".csv or .json file of costs by true and predicted class."
+        ) from None
+    return Decision.of(threshold, model.classes)
+
+
+def _read_costs(path: Path, model: Model) -> Any:
+    """The costs in a file, by labels of the model; lists where a JSON file has no names."""
+    if path.suffix.lower() == ".json":
+        found = parsed_json(file_content(path))
+        if not isinstance(found, dict):
+            return found
+        table = {true: own for true, own in found.items() if isinstance(own, dict)}
+        if len(table) < len(found):
+            raise CommandError(f'{path.name} must be {{"true": {{"predicted": cost}}}}, with names of classes.')
+        cells = [(true, label, cost) for true, own in table.items() for label, cost in own.items()]
+    else:
+        head, *lines = list(csv.reader(file_content(path).decode("utf-8-sig").splitlines())) or [[]]
+        if len(head) < 2 or any(len(own) != len(head) for own in lines):
+            raise CommandError(
+                f"{path.name} must have a header with the predicted classes after an empty field, and a line for each "
+                "true class: its name and the costs, with commas between."
+            )
+        texts = [(own[0], label, text) for own in lines for label, text in zip(head[1:], own[1:], strict=True)]
+        cells = [(true, label, _cost(text, path)) for true, label, text in texts if text.strip()]
+    label_of = partial(label_named, model, option=f"a class in {path.name}")
+    return {(label_of(text=true.strip()), label_of(text=label.strip())): cost for true, label, cost in cells}
+
+
+def _cost(text: str, path: Path) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise CommandError(f"{path.name} has the cost {shown(text)}; costs must be numbers.") from None
 
 
 def run_explain(asked: Namespace) -> None:
@@ -89,9 +149,9 @@ def run_explain(asked: Namespace) -> None:
         raise CommandError("--json and --plain are both given; choose one.")
     check_places([asked.html], asked.model, asked.table)
     model, _ = read_model(asked.model)
-    story = explain(
-        model, read_row_of(model, TableFile(asked.table, asked.form), asked.row), counterfactual=asked.changes
-    )
+    decision = decision_of(asked.decision, model)
+    row = read_row_of(model, TableFile(asked.table, asked.form), asked.row)
+    story = explain(model, row, counterfactual=asked.changes, decision=decision)
     if asked.html is not None:
         title = escape(f"Row {asked.row} of {asked.table.name}")
         page = (

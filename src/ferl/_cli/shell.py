@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
 
 Kind = StrEnum("Kind", ["rules", "deep", "medium", "compact"])
-Decision = StrEnum("Decision", ["probable", "balanced"])
 Score = StrEnum("Score", ["probability", "plausibility", "aps", "raps"])
 Signal = StrEnum("Signal", ["margin", "belief", "ignorance", "novelty"])
 Map = StrEnum("Map", ["temperature", "isotonic"])
@@ -49,9 +48,10 @@ ROW = Option(help="Which row, counted from 1; the header does not count.")
 JSON = Option(False, "--json", help="Print JSON.")
 ALPHA = Option(None, help="How often a set may miss the true class.  [default: as calibrated]")
 DECISION = Option(
-    Decision.probable,
-    help="The label: the most probable class, or the one most probable compared with its frequency in training, so "
-    "that rare classes are found.",
+    None,
+    help="The label: the most probable class (probable); the one most probable compared with its frequency in training "
+    "(balanced) or the root of it (mild), so that rare classes are found; the second of two classes from a threshold "
+    "on (0.3); or the class of the least expected cost, by a .csv or .json file of costs.  [default: probable]",
 )
 SEPARATOR = Option(None, help="Character between the fields of a CSV file.  [default: a comma; .tsv: a tab]")
 MISSING = Option("", help="What stands for a missing value besides an empty field, with commas between: 'NA,?'.")

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ferl._judge.promises import Calibration
+from ferl._models.decision import PROBABLE, AnyDecision, Decision
 from ferl._models.evidence import Evidence
 from ferl._models.model import Model
 from ferl._tables import read_row, with_indicators
 from ferl._util.arrays import Bools, Floats, core_ready
 
-DECISIONS = ("probable", "balanced")
 # Why a row has no answer, in words that programs may rely on, and in those that people read.
 ABSTENTIONS: Mapping[str, str] = {
     "all_classes": "every class stays possible",
@@ -29,45 +29,13 @@ ANSWERED = -1
 _CODES = {word: code for code, word in enumerate(ABSTENTIONS)}
 
 
-def check_decision(decision: str) -> None:
-    """Refuse the name of a decision that there is not."""
-    if decision not in DECISIONS:
-        raise ValueError(f"decision is {decision!r}; it must be {' or '.join(map(repr, DECISIONS))}.")
-
-
-def decide(model: Model, rows: Floats, evidence: Evidence, decision: str = "probable") -> NDArray[np.intp]:
-    """The class that each row is given.
-
-    Parameters
-    ----------
-    model : Model
-        The model.
-    rows : ndarray of shape (n_samples, n_columns)
-        Rows as the model reads them.
-    evidence : Evidence
-        The model's evidence of these rows.
-    decision : {"probable", "balanced"}, default="probable"
-        "probable": the class of the largest probability. "balanced": the class whose probability is largest compared
-        with its frequency among the training rows.
-
-    Returns
-    -------
-    ndarray of shape (n_samples,)
-        Index of the class; the first of equals. Without any evidence all classes are equal, but for the probability of
-        rules, which is then the class frequencies.
-    """
-    check_decision(decision)
-    preference = evidence.probability if decision == "probable" else model.lift(rows, evidence)
-    return np.asarray(preference.argmax(axis=1))
-
-
 @dataclass(frozen=True)
 class Rule:
     """How answers are chosen.
 
     Attributes
     ----------
-    decision : {"probable", "balanced"}, default="probable"
+    decision : Decision, default=Decision("probable")
         How the label is chosen.
     calibration : Calibration or None, default=None
         What calibration rows promise.
@@ -75,7 +43,7 @@ class Rule:
         How often a set may miss the true class, with such rows; None: as they were calibrated for.
     """
 
-    decision: str = "probable"
+    decision: Decision = PROBABLE
     calibration: Calibration | None = None
     alpha: float | None = None
 
@@ -121,8 +89,8 @@ class Judgement:
 def judge(model: Model, rows: Floats, rule: Rule, *, with_novelty: bool = False, n_threads: int = 1) -> Judgement:
     """Decide on rows.
 
-    Sets and abstention compare the evidence itself, as that of the calibration rows was compared; calibrated
-    probabilities are reported, and decide nothing.
+    Sets and abstention compare the evidence itself, as that of the calibration rows was compared. Labels compare the
+    probabilities that are reported, calibrated ones where there are some; the most probable class is the same by both.
 
     Parameters
     ----------
@@ -159,7 +127,8 @@ def judge(model: Model, rows: Floats, rule: Rule, *, with_novelty: bool = False,
         is_open = ~control.answered(evidence, novelty)
         why = _CODES["no_promise" if not control.met else "novelty" if control.signal == "novelty" else "risk"]
     abstention = np.where(is_open, why, ANSWERED).astype(np.int8)
-    return Judgement(moved, sets, decide(model, rows, evidence, rule.decision), abstention, novelty)
+    label = rule.decision.codes(model, rows, evidence if rule.decision.is_usual else moved)
+    return Judgement(moved, sets, label, abstention, novelty)
 
 
 class Predictor:
@@ -208,9 +177,10 @@ class Predictor:
         """
         return np.asarray(self._model.probabilities(self._row(row))[0])
 
-    def predict(self, row: Any) -> Any:
-        """The most probable class; ``row`` as in :meth:`predict_proba`."""
-        return self._model.classes[self.predict_proba(row).argmax()]
+    def predict(self, row: Any, *, decision: AnyDecision = "probable") -> Any:
+        """The label; ``row`` as in :meth:`predict_proba`, ``decision`` as in :meth:`ferl.FERLClassifier.predict`."""
+        chosen = Decision.of(decision, self._model.classes)
+        return self._model.classes[chosen.decide(self._model, self._row(row))[0]]
 
     def predict_evidence(self, row: Any) -> Evidence:
         """Belief, plausibility, ignorance and conflict, arrays of one row; ``row`` as in :meth:`predict_proba`."""

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from ferl._judge.conformity import SCORES, ConformalScores, Reference
 from ferl._judge.risk import SIGNALS, RiskControl
+from ferl._models.decision import PROBABLE, Decision
 from ferl._models.evidence import Evidence
 from ferl._models.form import (
     FLAG,
@@ -145,7 +146,9 @@ _ABSTENTION = Object(
         "threshold": Value(lambda value: is_number(value) or value in ("inf", "-inf"), "a number"),
         **dict.fromkeys(("n_rows", "n_answered", "n_errors"), count(0, _LARGEST_COUNT)),
         **dict.fromkeys(("bound", "achievable_risk", "achievable_share"), _SHARE),
-    }
+        "decision": Value(lambda value: isinstance(value, str | list) or is_number(value), "a name, a number or costs"),
+    },
+    optional=frozenset({"decision"}),
 )
 _PROBABILITIES = Object(
     {
@@ -220,7 +223,7 @@ def calibration_to_form(calibration: Calibration) -> dict[str, Any]:
         sets = {**vars(conformal), **vars(reference), "classes": reference.codes}
     if control is not None:
         threshold = control.threshold if math.isfinite(control.threshold) else str(control.threshold)
-        abstention = {**vars(control), "threshold": threshold}
+        abstention = {**vars(control), "threshold": threshold, "decision": control.decision.plain}
     probabilities = None if moved is None else dict.fromkeys(("temperature", "share", "value")) | vars(moved)
     known = {"sets": sets, "abstention": abstention, "probabilities": probabilities, "ferl": __version__}
     form: dict[str, Any] = _FORM.write({**vars(calibration), "format": FORMAT, "version": VERSION, **known})
@@ -245,14 +248,23 @@ def calibration_from_form(form: Any, classes: NDArray[Any]) -> Calibration:
         reference = Reference(sets["scores"], sets["classes"], np.ones(n_rows), sets["class_conditional"])
         conformal = ConformalScores(sets["score"], sets["alpha"], reference)
     return Calibration(
-        found["model"], n_rows, conformal, _control(found["abstention"]), _map(found["probabilities"]), novelty
+        found["model"],
+        n_rows,
+        conformal,
+        _control(found["abstention"], classes),
+        _map(found["probabilities"]),
+        novelty,
     )
 
 
-def _control(found: dict[str, Any] | None) -> RiskControl | None:
+def _control(found: dict[str, Any] | None, classes: NDArray[Any]) -> RiskControl | None:
     if found is None:
         return None
-    control = RiskControl(**{**found, "threshold": float(found["threshold"])})
+    try:
+        decision = PROBABLE if found["decision"] is None else Decision.of(found["decision"], classes)
+    except ValueError as error:
+        raise wrong("abstention.decision", str(error).rstrip(".")) from error
+    control = RiskControl(**{**found, "threshold": float(found["threshold"]), "decision": decision})
     if not control.n_rows >= 1 or not control.n_errors <= control.n_answered <= control.n_rows:
         raise wrong("abstention.n_answered", "there cannot be more errors than answers, or answers than rows")
     if not control.met and control.threshold != math.inf:

@@ -7,6 +7,7 @@ from math import inf
 
 import numpy as np
 
+from ferl._models.decision import PROBABLE, Decision
 from ferl._models.evidence import Evidence
 from ferl._util.arrays import Bools, Floats
 
@@ -54,6 +55,8 @@ class RiskControl:
         Smallest risk that every bound of a list of thresholds, valid together at this confidence, would allow.
     achievable_share : float
         Share of rows answered at that risk.
+    decision : Decision
+        How the labels are chosen that the promise is about.
     """
 
     risk: float
@@ -68,6 +71,7 @@ class RiskControl:
     bound: float
     achievable_risk: float
     achievable_share: float
+    decision: Decision = PROBABLE
 
     @property
     def answered_share(self) -> float:

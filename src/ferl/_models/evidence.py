@@ -92,6 +92,15 @@ class Evidence:
         return np.asarray(self.belief + self.ignorance[:, None] / self.belief.shape[1])
 
     @property
+    def committed(self) -> Floats:
+        """What costs of mistakes are weighed by, shape (n_samples, n_classes), up to a factor for each row.
+
+        The belief: ignorance belongs to no class, and an equal share of it would make a costly rare class the label of
+        every doubtful row.
+        """
+        return self.belief
+
+    @property
     def dirichlet(self) -> Floats:
         """Parameters of the equivalent Dirichlet distribution of subjective logic, shape (n_samples, n_classes).
 
@@ -154,6 +163,11 @@ class BettingEvidence(Evidence):
     def pignistic(self) -> Floats:
         """Probability for decisions: the ignorance shared by the base rate, shape (n_samples, n_classes)."""
         return np.asarray(self.belief + self.ignorance[:, None] * self.base_rate)
+
+    @property
+    def committed(self) -> Floats:
+        """The probability, whose ignorance is shared by the base rate, shape (n_samples, n_classes)."""
+        return self.pignistic
 
     @property
     def dirichlet(self) -> Floats:
@@ -236,6 +250,11 @@ class ScoreEvidence(Evidence):
 
     @property
     def shares(self) -> Floats:
+        """The probability, shape (n_samples, n_classes)."""
+        return self.softmax
+
+    @property
+    def committed(self) -> Floats:
         """The probability, shape (n_samples, n_classes)."""
         return self.softmax
 

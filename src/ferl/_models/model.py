@@ -92,8 +92,11 @@ class Model(FrozenArrays):
         """The ignorance of one row, shape (1, n_columns), by cause."""
 
     @abstractmethod
-    def lift(self, rows: Floats, evidence: Evidence) -> Floats:
-        """How much likelier each class is than by its frequency, shape (n_samples, n_classes), up to a rising map."""
+    def lift(self, rows: Floats, evidence: Evidence, power: float = 1.0) -> Floats:
+        """How much likelier each class is than by its frequency, shape (n_samples, n_classes), up to a rising map.
+
+        ``power``: of the frequency that is divided by; 0.5 is halfway to the probability itself.
+        """
 
     @abstractmethod
     def lost_support(self, rows: Floats, n_threads: int = 1) -> Floats:

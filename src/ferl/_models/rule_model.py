@@ -192,12 +192,12 @@ class RuleModel(Model):
         """How far the summed weights count, against the class frequencies, shape (n_samples,)."""
         return np.asarray(self.supports(rows)[:, : self.n_fading].prod(axis=1))
 
-    def lift(self, rows: Floats, evidence: Evidence) -> Floats:
-        """Logarithm of probability divided by frequency, shape (n_samples, n_classes); 0 without any support."""
+    def lift(self, rows: Floats, evidence: Evidence, power: float = 1.0) -> Floats:
+        """Logarithm of probability divided by a power of the frequency, shape (n_samples, n_classes)."""
         with np.errstate(divide="ignore"):
             known = np.log(np.where(self.class_frequency > 0, self.class_frequency, 1.0))
             # Rounded, so that classes are equal where there is no evidence.
-            return np.asarray(np.log(evidence.probability) - known).round(10)
+            return np.asarray(np.log(evidence.probability) - power * known).round(10)
 
     # -----------------------------------------------------------------------------------------------------------------
     # What each term, column and feature adds

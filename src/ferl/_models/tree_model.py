@@ -106,15 +106,15 @@ class TreeModel(Model):
         # As `evidence.pignistic`, in the memory of the beliefs, which nobody else has.
         return np.add(evidence.belief, (evidence.ignorance / len(self.classes))[:, None], out=evidence.belief)
 
-    def lift(self, rows: Floats, evidence: Evidence) -> Floats:
-        """Belief divided by frequency, shape (n_samples, n_classes).
+    def lift(self, rows: Floats, evidence: Evidence, power: float = 1.0) -> Floats:
+        """Belief divided by a power of the frequency, shape (n_samples, n_classes).
 
         Ignorance belongs to no class: shared out by the frequencies, ``belief + ignorance * frequency``, and divided by
         them, it adds the same to all classes. Shared out equally, as the pignistic probability does, it would favour
         rare ones.
         """
         frequency = self.class_frequency
-        return np.divide(evidence.belief, frequency, out=np.zeros_like(evidence.belief), where=frequency > 0)
+        return np.divide(evidence.belief, frequency**power, out=np.zeros_like(evidence.belief), where=frequency > 0)
 
     def lost_support(self, rows: Floats, n_threads: int = 1) -> Floats:
         """Routing mass lost at closed gates, by column, shape (n_samples, n_columns); zero without gates."""

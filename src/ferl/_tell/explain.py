@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ferl._models.certificates import check_scale, proven_radius
+from ferl._models.decision import PROBABLE, Decision
 from ferl._models.evidence import Evidence
 from ferl._models.model import Model, kept_by_model
 from ferl._models.nearest import nearest_changes
@@ -19,7 +20,7 @@ from ferl._models.shapes import feature_of
 from ferl._models.sources import fired_sources
 from ferl._models.tree_model import TreeModel
 from ferl._tables import OneRow, add_up_indicators
-from ferl._tell.explanation import LEAST_CONFLICT, LEAST_IGNORANCE, Certified, Explanation, FiredRule
+from ferl._tell.explanation import LEAST_CONFLICT, LEAST_IGNORANCE, Certified, Decided, Explanation, FiredRule
 from ferl._tell.page import Section, Table
 from ferl._tell.statements import rule_text, rule_texts, weight_text, word_meanings
 from ferl._tell.unusual import novelty_parts
@@ -36,7 +37,7 @@ RULES_TITLE = "Rules that fired"
 
 
 @singledispatch
-def explain(model: Any, one: OneRow, *, counterfactual: bool = True) -> Explanation:
+def explain(model: Any, one: OneRow, *, counterfactual: bool = True, decision: Decision = PROBABLE) -> Explanation:
     """One row's story; see :meth:`ferl.FERLClassifier.explain`.
 
     Parameters
@@ -47,6 +48,8 @@ def explain(model: Any, one: OneRow, *, counterfactual: bool = True) -> Explanat
         The row.
     counterfactual : bool, default=True
         Whether to search for the changes that would alter the label.
+    decision : Decision, default=Decision("probable")
+        Another decision than for the most probable class, which the story has as well.
 
     Returns
     -------
@@ -56,18 +59,18 @@ def explain(model: Any, one: OneRow, *, counterfactual: bool = True) -> Explanat
 
 
 @explain.register
-def _(model: RuleModel, one: OneRow, *, counterfactual: bool = True) -> Explanation:
+def _(model: RuleModel, one: OneRow, *, counterfactual: bool = True, decision: Decision = PROBABLE) -> Explanation:
     values, evidence = model.values_of(one), model.evidence(one.values)
     balance = read_balance(model, one.values, values)
     rules = _weighed_rules(model, one.values, balance)
-    return RuleExplanation(**_story(model, one, values, evidence, rules, counterfactual), balance=balance)
+    return RuleExplanation(**_story(model, one, values, evidence, rules, counterfactual, decision), balance=balance)
 
 
 @explain.register
-def _(model: TreeModel, one: OneRow, *, counterfactual: bool = True) -> Explanation:
+def _(model: TreeModel, one: OneRow, *, counterfactual: bool = True, decision: Decision = PROBABLE) -> Explanation:
     values, evidence = model.values_of(one), model.evidence(one.values)
     rules = _tree_rules(model, one.values, evidence)
-    return TreeExplanation(**_story(model, one, values, evidence, rules, counterfactual))
+    return TreeExplanation(**_story(model, one, values, evidence, rules, counterfactual, decision))
 
 
 def _story(
@@ -77,6 +80,7 @@ def _story(
     evidence: Evidence,
     rules: Sequence[FiredRule],
     counterfactual: bool,
+    decision: Decision,
 ) -> dict[str, Any]:
     """What all explanations hold."""
     row, names = one.values, model.feature_names()
@@ -92,6 +96,9 @@ def _story(
     if has_answer and not model.unproven:
         certified = Certified(float(proven_radius(model, row, evidence, check_scale(model, "spread"))[0]))
     changes = nearest_changes(model, row, best, one.unseen) if counterfactual and has_answer else None
+    decided = None
+    if not decision.is_usual:
+        decided = Decided(model.labels[decision.codes(model, row, evidence)[0]], decision.text(model.labels))
     words = []
     if model.tree.word:
         asked = {int(model.tree.feature[node]) for rule in rules for node in model.tree.path(rule.node)}
@@ -118,6 +125,7 @@ def _story(
         "words": tuple(words),
         "target": model.schema.target.name,
         "novelty_rank": None if math.isnan(rank) else rank,
+        "decided": decided,
     }
 
 

@@ -82,6 +82,22 @@ class Certified:
 
 
 @dataclass(frozen=True)
+class Decided:
+    """The label of a row by another decision than for the most probable class.
+
+    Attributes
+    ----------
+    label : object
+        The label.
+    decision : str
+        How it is chosen, in words.
+    """
+
+    label: Any
+    decision: str
+
+
+@dataclass(frozen=True)
 class Explanation(Readable):
     """Why a row got its answer, and what would change it.
 
@@ -129,6 +145,8 @@ class Explanation(Readable):
         Name of what the classes are classes of; "": nobody said.
     novelty_rank : float or None
         Share of the training rows that are less novel, in whole percents; None where the model does not know it.
+    decided : Decided or None
+        The label by another decision, where one was passed; everything else is about the most probable class.
 
     Examples
     --------
@@ -167,6 +185,7 @@ class Explanation(Readable):
     balance: Any = None
     target: str = ""
     novelty_rank: float | None = None
+    decided: Decided | None = None
 
     # What explanations by rules and by trees call the same things.
     causes: ClassVar[dict[str, str]]
@@ -269,9 +288,23 @@ class Explanation(Readable):
 
     @cached_property
     def _sections(self) -> list[Section]:
-        page = [Section("", (self.summary,), is_lead=True), self._evidence(), self._prediction_set(), *self._reasons()]
+        page = [
+            Section("", (self.summary,), is_lead=True),
+            self._decision(),
+            self._evidence(),
+            self._prediction_set(),
+            *self._reasons(),
+        ]
         page += [Section("What the words mean", self.words), self._ignorance(), self._novelty(), self._stability()]
         return [section for section in page if section.blocks]
+
+    def _decision(self) -> Section:
+        if self.decided is None:
+            return Section("")
+        label, best = spoken(self.decided.label), self._labels[self.best]
+        lines = [f"{label}, where the label is {self.decided.decision}."]
+        lines += [] if label == best else [f"All that follows is about {best}, the most probable class."]
+        return Section("Decision", tuple(lines))
 
     def _evidence(self) -> Section:
         rows = tuple(
@@ -466,6 +499,7 @@ class Explanation(Readable):
         return {
             **({"target": self.target} if self.target else {}),
             "label": plain(self.label),
+            **({} if self.decided is None else {"decided": as_plain(self.decided)}),
             "summary": self.summary,
             "abstains": self.abstains,
             "set": as_plain(self.prediction_set),

@@ -18,8 +18,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from ferl._answers import Answers
 from ferl._estimator import FERLEstimator
-from ferl._judge.judgement import check_decision
 from ferl._learn.rows import Rows
+from ferl._models.decision import AnyDecision, Decision
 from ferl._models.evidence import Evidence
 from ferl._sklearn import HasMethods
 from ferl._tables import NOTHING_SAID, TableDescription
@@ -281,14 +281,14 @@ class OnCluster(FERLEstimator[Any]):
         local = self._local(**parameters)
         return local._take(self.model_) if self.__sklearn_is_fitted__() else local
 
-    def predict(self, X: Any, *, decision: str = "probable") -> Any:
+    def predict(self, X: Any, *, decision: AnyDecision = "probable") -> Any:
         """Label of each row, shape (n_samples,); lazy for a dask table."""
         if not is_dask_table(X):
             return super().predict(X, decision=decision)
         check_is_fitted(self)
-        check_decision(decision)
+        chosen = Decision.of(decision, self.classes_)  # a wrong one is refused now, not when it is computed
         series_dtype = pd.Series(self.classes_).dtype
-        return self._ask(X, Question("predict", self.classes_.dtype, None, {"decision": decision}, series_dtype))
+        return self._ask(X, Question("predict", self.classes_.dtype, None, {"decision": chosen}, series_dtype))
 
     def predict_evidence(self, X: Any) -> Any:
         """Belief, plausibility, ignorance and conflict of each row.

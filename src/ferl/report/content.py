@@ -23,7 +23,7 @@ from ferl._tell.unusual import NoveltyScale, novelty_scale
 from ferl._util.arrays import Floats
 from ferl._util.text import has_words, listed, percent_text, shown_line, shown_names
 from ferl.report.judged_table import NO_LABEL, OTHER_LABEL, Groups, JudgedTable, KeptRow, group_summary, measures
-from ferl.report.page_form import numbers, page_form, slider_range, slider_step
+from ferl.report.page_form import decision_form, numbers, page_form, slider_range, slider_step
 from ferl.report.views import View, view_of
 
 MAX_NAMED = 4  # classes whose recall the sentence gives one by one
@@ -62,11 +62,11 @@ def summarise(
     -------
     dict
         ``title``, ``version``, ``headline`` (the report in a sentence and a picture), ``decision`` (how labels are
-        chosen), ``table`` (counts), ``model``, ``classes``, ``features``, ``rules``, ``tree`` (None for rules that add
-        up), ``shapes`` and ``card`` (charts and the scorecard of rules that add up; None for trees), ``words`` (what
-        words of rules mean), ``measures`` (None without labels), ``groups`` (None without a column to group by),
-        ``abstained`` and ``novel`` rows, ``glossary``, and ``page``: the model and the rows for the what-if page. The
-        same model and table give the same dict.
+        chosen; "": the most probable class), ``table`` (counts), ``model``, ``classes``, ``features``, ``rules``,
+        ``tree`` (None for rules that add up), ``shapes`` and ``card`` (charts and the scorecard of rules that add up;
+        None for trees), ``words`` (what words of rules mean), ``measures`` (None without labels), ``groups`` (None
+        without a column to group by), ``abstained`` and ``novel`` rows, ``glossary``, and ``page``: the model and the
+        rows for the what-if page. The same model and table give the same dict.
     """
     from ferl import __version__
 
@@ -80,7 +80,7 @@ def summarise(
         "title": shown_line(heading if title is None else title),
         "version": __version__,
         "headline": headline(model.n_rules, counts, found, view.classes, view.target),
-        "decision": judged.decision,
+        "decision": "" if judged.decision.is_usual else judged.decision.text(view.classes),
         "table": counts,
         "model": told,
         "classes": classes,
@@ -98,6 +98,7 @@ def summarise(
             "novelty": {"training": numbers(scale.training), "usual": scale.usual},
             "rows": rows.offered([*judged.first.rows, *judged.abstained.rows, *judged.novel.rows]),
             "target": view.target,
+            "decision": decision_form(judged.decision, model),
             "glossary": words,
             **of_kind,
         },
@@ -209,7 +210,10 @@ def _quality(measures: dict[str, Any], names: list[str]) -> str:
     guess = f"always saying {names[measures['commonest']]} would be right for {100 * baseline:.1f} %"
     known = "" if not measures["n_without_label"] else f" for the {measures['n_rows']:,} rows with a label"
     right = f"{100 * accuracy:.1f} % of the predictions{known} are right"
-    if measures["decision"] == "balanced":
+    if measures["costs"] is not None:
+        cost, least = measures["costs"]
+        return f"{right}; they cost {cost:.4g} a row, where always saying one class costs at least {least:.4g}"
+    if measures["is_for_recall"]:
         # Accuracy is not what they aim at: always saying the commonest class is often right more often.
         recalls = [own["recall"] for own in measures["by_class"] if own["recall"] is not None]
         mean = f"the mean recall of the classes is {100 * sum(recalls) / max(len(recalls), 1):.1f} %"

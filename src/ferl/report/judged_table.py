@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ferl._judge.judgement import decide
+from ferl._models.decision import PROBABLE, Decision
 from ferl._models.evidence import Evidence
 from ferl._models.model import Model
 from ferl._tables.columns import Column
@@ -88,7 +88,7 @@ class JudgedTable:
         Abstained rows that are kept, those of largest ignorance, and as many of the most novel ones.
     n_first : int, default=50
         Rows from the beginning of the table that are kept.
-    decision : {"probable", "balanced"}, default="probable"
+    decision : Decision, default=Decision("probable")
         How labels are chosen; see :meth:`ferl.FERLClassifier.predict`.
 
     Attributes
@@ -100,7 +100,7 @@ class JudgedTable:
     """
 
     def __init__(
-        self, model: Model, n_threads: int = 1, n_listed: int = 25, n_first: int = 50, decision: str = "probable"
+        self, model: Model, n_threads: int = 1, n_listed: int = 25, n_first: int = 50, decision: Decision = PROBABLE
     ) -> None:
         self.model, self.n_threads, self.decision = model, n_threads, decision
         self.abstained, self.novel, self.first = Leading(n_listed), Leading(n_listed), Leading(n_first)
@@ -141,7 +141,7 @@ class JudgedTable:
         evidence, everywhere = model.evidence(rows, self.n_threads), np.arange(len(rows))
         sets = evidence.prediction_set()
         abstains = sets.all(axis=1) & (sets.shape[1] > 1)
-        self._count(evidence, sets, abstains, labels, decide(model, rows, evidence, self.decision))
+        self._count(evidence, sets, abstains, labels, self.decision.codes(model, rows, evidence))
         self.abstained.offer(evidence.ignorance, np.flatnonzero(abstains), row_at)
         novelty = model.novelty(rows, n_threads=self.n_threads)
         self.novel.offer(np.nan_to_num(novelty, nan=0.0), everywhere, row_at)
@@ -222,7 +222,8 @@ def measures(judged: JudgedTable, classes: list[str]) -> dict[str, Any] | None:
     thinned = np.unique(np.linspace(0, len(coverage) - 1, min(len(coverage), MAX_POINTS)).round().astype(int))
     return {
         "n_rows": n,
-        "decision": judged.decision,
+        "is_for_recall": judged.decision.is_for_recall,
+        "costs": judged.decision.mean_cost(counts[:-1]),
         "n_without_label": judged.n_rows - n,
         "n_other_labels": int((truth < 0).sum()),
         "accuracy": float(correct.mean()),

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ferl import _core
+from ferl._models.decision import FREQUENCY_POWER, Decision
 from ferl._models.model import Model
 from ferl._models.neighbours import ENTROPY_SHARE
 from ferl._models.novelty import LOST_MASS, precision
@@ -41,6 +42,18 @@ def numbers(values: Floats) -> Any:
         own if math.isfinite(own) else "NaN" if math.isnan(own) else "Infinity" if own > 0 else "-Infinity"
         for own in values.tolist()
     ]
+
+
+def decision_form(decision: Decision, model: Model) -> dict[str, Any] | None:
+    """What the engine needs to choose labels by a decision; None: the label is the most probable class."""
+    if decision.is_usual:
+        return None
+    return {
+        "threshold": decision.threshold,
+        "costs": decision.costs,
+        "power": FREQUENCY_POWER.get(decision.name, 0.0),
+        "frequency": model.class_frequency.tolist(),
+    }
 
 
 # ---------------------------------------------------------------------------------------------------------------------

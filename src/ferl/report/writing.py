@@ -17,7 +17,7 @@ from markupsafe import Markup
 from numpy.typing import ArrayLike, NDArray
 
 from ferl._answers import model_of
-from ferl._judge.judgement import check_decision
+from ferl._models.decision import AnyDecision, Decision
 from ferl._models.model import Model
 from ferl._sklearn import changed_parameters, check_rows, checked_input
 from ferl._tables import codes_of, read_table
@@ -147,7 +147,7 @@ def write_report(
     title: str | None = None,
     table: str = "the table",
     groups: str | ArrayLike | None = None,
-    decision: str = "probable",
+    decision: AnyDecision = "probable",
 ) -> Path:
     """Write a report on a fitted classifier and a table: one HTML file that needs no network.
 
@@ -174,9 +174,9 @@ def write_report(
         A column of ``X``, or values of the rows that the model does not read: the page compares accuracy, abstention
         and error rates of the groups; see :func:`ferl.metrics.metrics_by_group`. A column of ``X`` that is not a
         feature of the model is taken for this alone.
-    decision : {"probable", "balanced"}, default="probable"
-        How the labels that figures are about are chosen; see :meth:`ferl.FERLClassifier.predict`. Lists of rows and
-        the form show the most probable class.
+    decision : {"probable", "balanced", "mild"}, float, array-like or mapping, default="probable"
+        How the labels that figures are about are chosen; see :meth:`ferl.FERLClassifier.predict`. Lists of rows show
+        the most probable class, and the form shows both.
 
     Returns
     -------
@@ -208,16 +208,16 @@ def report_html(
     title: str | None = None,
     table: str = "the table",
     groups: str | ArrayLike | None = None,
-    decision: str = "probable",
+    decision: AnyDecision = "probable",
 ) -> str:
     """The text of :func:`write_report`'s file."""
-    check_decision(decision)
     model: Model = model_of(estimator, "write_report")
+    chosen = Decision.of(decision, model.classes)
     X, grouping = _grouping(model, X, groups)
     given = checked_input(estimator, X)
     rows = check_rows(estimator, given)
     truth = None if y is None else label_codes(model, y, len(rows))
-    judged = JudgedTable(model, n_threads(estimator.n_jobs), decision=decision)
+    judged = JudgedTable(model, n_threads(estimator.n_jobs), decision=chosen)
     for first in range(0, len(rows), BLOCK_ROWS):
         block = slice(first, first + BLOCK_ROWS)
         judged.add(rows[block], None if truth is None else truth[block], _cells(model, given, first))

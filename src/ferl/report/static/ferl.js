@@ -60,6 +60,15 @@ const ferlEngine = (() => {
       return { supportDeficit: this.byFeature(lost), noveltyByFeature, novelty };
     }
 
+    // The label by another decision than the largest probability, the first of equals.
+    decided(answer, { threshold, costs, power, frequency }) {
+      const probability = answer.probability || answer.pignistic;
+      if (threshold !== null) return probability[1] >= threshold ? 1 : 0;
+      if (costs === null) return argmax(frequency.map((own, c) => this.lift(answer, c, own, power)));
+      const saved = costs.map((own) => own.map((cost) => Math.max(...own) - cost)), most = Math.max(...saved.flat());
+      return argmax(costs.map((_, c) => this.committed(answer).reduce((sum, own, truth) => sum + own * (saved[truth][c] / most), 0)));
+    }
+
     fits(o, x) {
       if (isMissing(x)) return this.share[o];
       const category = this.category[o];
@@ -120,6 +129,15 @@ const ferlEngine = (() => {
       const { belief, ignorance } = this.combine(this.fire(this.withIndicators(values), this.model.gated));
       const probability = belief.map((mass) => mass + ignorance / this.nClasses);
       return { label: argmax(probability), probability, isSilent: belief.every((mass) => mass === 0) };
+    }
+
+    // Ignorance belongs to no class: neither frequencies nor costs are weighed by a share of it.
+    committed(answer) {
+      return answer.belief;
+    }
+
+    lift(answer, c, frequency, power) {
+      return frequency > 0 ? answer.belief[c] / frequency ** power : 0;
     }
 
     // Mass lost at closed gates, by column.
@@ -294,6 +312,16 @@ const ferlEngine = (() => {
     opened(values) {
       const row = this.withIndicators(values), added = this.added(row, this.fire(row, false), 1);
       return this.prior.map((own, c) => added.reduce((sum, part) => sum + part[c], own));
+    }
+
+    committed(answer) {
+      return answer.probability;
+    }
+
+    // Rounded, so that classes are equal where there is no evidence.
+    lift(answer, c, frequency, power) {
+      const lift = Math.log(answer.probability[c]) - (frequency > 0 ? power * Math.log(frequency) : 0);
+      return Math.round(lift * 1e10) / 1e10;
     }
 
     openness(own, x) {

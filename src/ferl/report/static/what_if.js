@@ -191,7 +191,9 @@ const ferlPage = (() => {
     verdict.textContent = isOpen ? "No answer" : inside.length > 1 ? `One of ${inside.length}: ${several(inside)}` : inside[0];
     byId("sentence").textContent = isChanged() || !state.row.sentence ? sentence(answer) : state.row.sentence;
     const truth = state.row.truth ? `${isChanged() ? "The label of the row as it was:" : "Its label is"} ${state.row.truth}.` : "";
-    byId("verdict-note").replaceChildren(truth);
+    const chosen = data.decision ? engine.decided(answer, data.decision) : answer.label;
+    const decision = data.decision ? [`By the decision of this page the label ${isOpen ? "would be" : "is"} `, element("strong", { id: "decided" }, classes[chosen]), ". "] : [];
+    byId("verdict-note").replaceChildren(...decision, truth);
   }
 
   function isChanged() {
