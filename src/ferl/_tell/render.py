@@ -194,9 +194,12 @@ def text_html(text: str) -> str:
     """Text with the marks of its pieces."""
     if not isinstance(text, Marked):
         return escape(text)
-    return text.html or "".join(
-        _element(_tag(own), own) if isinstance(own, Marked) and own.marks else text_html(own) for own in text.pieces
-    )
+    return text.html or "".join(map(piece_html, text.pieces))
+
+
+def piece_html(text: str) -> str:
+    """Text with its own marks, in an element that fits them, and those of its pieces."""
+    return _element(_tag(text), text) if isinstance(text, Marked) and text.marks else text_html(text)
 
 
 _ATTRIBUTES = {"span": "rowspan", "key": "data-key", "name": "id", "link": "href", "term": "data-term"}
@@ -222,10 +225,14 @@ def _element(tag: str, text: str, look: str = "") -> str:
 
 def _table_html(table: Table) -> str:
     if table.look in ("tiles", "words"):
-        entries = (f"<dt>{text_html(Marked(name))}</dt><dd>{text_html(Marked(*own))}</dd>" for name, *own in table.rows)
+        entries = (f"<dt>{piece_html(name)}</dt><dd>{''.join(map(piece_html, own))}</dd>" for name, *own in table.rows)
         return f'<dl class="{table.look}">{"".join(f"<div>{own}</div>" for own in entries)}</dl>'
     looks = ["right" if side == "r" else "" for side in table.sides]
-    heads = (_element("th", Marked(own, scope="col"), look) for own, look in zip(table.headings, looks, strict=False))
+    right = ' class="right"'
+    heads = (
+        f'<th scope="col"{look and right}>{piece_html(own)}</th>'
+        for own, look in zip(table.headings, looks, strict=False)
+    )
     head = f"<thead><tr>{''.join(heads)}</tr></thead>" if table.headings else ""
     below, rows = [0] * len(looks), []  # rows that a cell above stands for
     for cells in table.rows:

@@ -223,7 +223,7 @@ def templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"percent": percent, "rounded": rounded, "tint": tint}
+    environment.filters |= {"percent": percent, "rounded": rounded}
     environment.filters["blocks"] = lambda section: Markup(blocks_html(section))
     return environment
 
@@ -231,11 +231,6 @@ def templates() -> Environment:
 def drawn(file: str, name: str, *values: Any) -> str:
     """What a macro of a template draws."""
     return str(getattr(templates().get_template(f"{file}.html").module, name)(*values))
-
-
-def tint(c: int | None) -> str:
-    """The colour of a class, by its name in the style sheet; None: of other classes."""
-    return "rest" if c is None else f"c{c % 8}"
 
 
 def percent(share: float | None, decimals: int = 1) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from operator import add
 from typing import Any
@@ -13,13 +13,12 @@ from markupsafe import Markup
 
 from ferl._models.model import Model
 from ferl._models.novelty import total_spread
-from ferl._models.shapes import feature_importances
-from ferl._tables import OneRow, add_up_indicators
+from ferl._tables import OneRow
 from ferl._tables.values import finer_steps
 from ferl._tell.explain import explain
 from ferl._tell.explanation import Explanation
 from ferl._tell.page import Block, Marked, Section, Table
-from ferl._tell.render import text_html
+from ferl._tell.render import piece_html
 from ferl._tell.stability import spreads_text
 from ferl._tell.statements import word_meanings
 from ferl._tell.unusual import NoveltyScale, novelty_scale
@@ -29,7 +28,7 @@ from ferl.metrics.comparison import SMALL_GROUP, GroupMetrics
 from ferl.report.charts import drawn, percent
 from ferl.report.judged_table import NO_LABEL, Groups, JudgedTable, KeptRow, measures
 from ferl.report.page_form import numbers, page_form, slider_range, slider_step
-from ferl.report.views import View, counted, view_of
+from ferl.report.views import View, counted, view_of, with_soft
 
 MAX_NAMED = 4  # classes whose recall the sentence gives one by one
 MAX_BARS = 12  # classes of the picture
@@ -39,6 +38,7 @@ MAX_RECALLS = 4  # classes whose recall by group has a column
 MAX_REASON = 600  # letters
 MAX_PARTS = 4  # features that are named
 LEAST_SHARE = 0.1  # of a row's novelty that a named feature makes
+Found = dict[str, Any] | None  # by measures
 
 
 def summarise(
@@ -76,10 +76,10 @@ def summarise(
     from ferl import __version__
 
     view, scale, table = view_of(model), novelty_scale(model), shown_line(table)
-    features, found, rows = _features(view), measures(judged, view.classes), ShownRows(view, scale)
+    found, rows = measures(judged, view.classes), ShownRows(view, scale)
     page = {
         "model": page_form(model),
-        "features": _controls(view, features),
+        "features": _controls(view),
         "rules": view.page_rules(),
         "novelty": {"training": numbers(scale.training), "usual": scale.usual},
         "rows": rows.offered([*judged.first.rows, *judged.abstained.rows, *judged.novel.rows]),
@@ -87,7 +87,7 @@ def summarise(
         "glossary": view.glossary,
         **view.form(),
     }
-    form = drawn("what_if", "form", page, view.classes, table, lambda text: Markup(text_html(Marked(view.term(text)))))
+    form = drawn("what_if", "form", page, view.classes, table, lambda text: Markup(piece_html(view.term(text))))
     heading = view.said("heading") if view.target is None else f"Predicting {view.target}"
     subject = view.said("subject", title=model.title, rules=counted(model.n_rules, "rule"))
     return {
@@ -95,7 +95,7 @@ def summarise(
         "subject": f"{subject}, judged on {table} ({counted(judged.n_rows, 'row')})",
         "version": __version__,
         "sections": [
-            summary_section(view, judged, found, features, table, parameters),
+            summary_section(view, judged, found, table, parameters),
             Section("What if", (Marked(html=form),), name="what-if"),
             *view.sections(),
             metrics_section(view, judged, found, table),
@@ -114,20 +114,16 @@ def summarise(
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def summary_section(
-    view: View,
-    judged: JudgedTable,
-    found: dict[str, Any] | None,
-    features: list[dict[str, Any]],
-    table: str,
-    parameters: dict[str, Any],
-) -> Section:
+def summary_section(view: View, judged: JudgedTable, found: Found, table: str, parameters: dict[str, Any]) -> Section:
     """What a reader should see before all else."""
     blocks: list[Block] = [Marked(headline(view, judged, found, table), tone="lead")]
     blocks += [view.said("balanced", "note")] if judged.decision == "balanced" else []
     blocks += [] if found is None else _outcomes(view, found)
-    blocks.append(_summary_tiles(view, judged, found))
-    blocks.append(Section("", (_classes_part(view), _asked_part(view, features)), look="columns"))
+    depth = counted(int(view.model.tree.depth.max()), "condition")
+    blocks.append(
+        view.tiles("summary", judged.figures | (found or {}) | {"n_rules": view.model.n_rules, "depth": depth})
+    )
+    blocks.append(Section("", (_classes_part(view), _asked_part(view)), look="columns"))
     if words := word_meanings(view.model, view.columns):
         items = tuple(Marked(line, tone="item") for line in words)
         folded = Section(f"{counted(len(words), 'feature')} in words", items, look=_look(items))
@@ -143,28 +139,9 @@ def _outcomes(view: View, found: dict[str, Any]) -> list[Block]:
     shown = known if len(known) <= MAX_BARS else sorted(known, key=lambda own: -own["n_rows"])[:MAX_BARS]
     everything = {"n_rows": found["n_rows"], "share": found["accuracy"], "parts": found["parts"]}
     guess = f"always saying {view.classes[found['commonest']]}|baseline"
-    terms = [Markup(text_html(Marked(view.term(own)))) for own in ("no answer", guess)]
+    terms = [Markup(piece_html(view.term(own))) for own in ("no answer", guess)]
     figure = Marked(html=drawn("drawings", "outcomes", everything, shown, found["baseline"], *terms))
     return [figure] if len(shown) == len(known) else [figure, view.said("commonest", "note", n=len(shown))]
-
-
-def _tile(name: str, value: str, more: str) -> tuple[str, ...]:
-    return name, value, Marked(more, tone="more")
-
-
-def _summary_tiles(view: View, judged: JudgedTable, found: dict[str, Any] | None) -> Table:
-    n, n_open, depth = max(judged.n_rows, 1), judged.n_abstained, int(view.model.tree.depth.max())
-    tiles = [_tile("Rules", str(view.model.n_rules), f"at most {counted(depth, 'condition')} each")]
-    if found is not None:
-        labelled = f"of {found['n_rows']:,} rows with a label"
-        tiles.append(_tile(view.term("Accuracy|accuracy"), percent(found["accuracy"]), labelled))
-        if found["accuracy_answered"] is not None:
-            answered = f"of {found['n_answered']:,} rows that get one"
-            tiles.append(_tile("Right among answers", percent(found["accuracy_answered"]), answered))
-    tiles.append(_tile(view.term("No answer|no answer"), f"{n_open:,}", f"{percent(n_open / n)} of the rows"))
-    ignorance = f"{judged.ignorance / n:.2f}"
-    tiles.append(_tile(view.term("Mean ignorance|ignorance"), ignorance, view.said("no_ignorance")))
-    return Table((), tuple(tiles), "lrl", "tiles")
 
 
 def _look(lines: Sequence[Any]) -> str:
@@ -189,16 +166,14 @@ def _classes_part(view: View) -> Section:
     return Section("Classes", tuple(_folded(Table(("Class", "Share in training"), rows), "classes")), look="part")
 
 
-def _asked_part(view: View, features: list[dict[str, Any]]) -> Section:
+def _asked_part(view: View) -> Section:
+    features = view.asked
     asked = sorted((own for own in features if own["n_conditions"]), key=lambda own: -own["importance"])
-    rows = tuple(
-        (
-            Marked(own["name"], title=own["full_name"]),
-            Marked(percent(own["importance"], 0), html=drawn("drawings", "share_bar", own["importance"])),
-            str(own["n_conditions"]),
-        )
-        for own in asked
-    )
+    bars = [
+        Marked(percent(own["importance"], 0), html=drawn("drawings", "share_bar", own["importance"])) for own in asked
+    ]
+    names = [Marked(own["name"], title=own["full_name"]) for own in asked]
+    rows = tuple(zip(names, bars, [str(own["n_conditions"]) for own in asked], strict=True))
     meaning = f"{view.said('importance')}, as a share of that of all features"
     heads = ("Feature", Marked("Importance (a full bar is 100 %)", title=meaning), "Conditions")
     tables = _folded(Table(heads, rows, "llr"), "features") if asked else [view.said("nothing_asked", "soft")]
@@ -206,7 +181,7 @@ def _asked_part(view: View, features: list[dict[str, Any]]) -> Section:
     return Section("What the rules ask", (*tables, note), look="part")
 
 
-def headline(view: View, judged: JudgedTable, found: dict[str, Any] | None, table: str) -> str:
+def headline(view: View, judged: JudgedTable, found: Found, table: str) -> str:
     """The report in one sentence."""
     names, target, n_rules = view.classes, view.target, view.model.n_rules
     rules = counted(n_rules, "rule") if n_rules else "a model without rules"
@@ -251,31 +226,18 @@ def _found(measures: dict[str, Any]) -> str:
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def metrics_section(view: View, judged: JudgedTable, found: dict[str, Any] | None, table: str) -> Section:
+def metrics_section(view: View, judged: JudgedTable, found: Found, table: str) -> Section:
     """How good the answers are."""
-    n, term = max(judged.n_rows, 1), view.term
-    set_size = f"{judged.set_sizes @ np.arange(len(judged.set_sizes)) / n:.2f}"
-    tiles = [
-        _tile("Classes in a set", set_size, "on average"),
-        _tile(term("Mean conflict|conflict"), f"{judged.conflict / n:.2f}", view.said("conflict")),
-    ]
     if found is None:
-        tiled = Table((), tuple(tiles), "lrl", "tiles")
-        return Section("Metrics", (view.said("no_labels", table=table), tiled), name="metrics")
-    guess = f"always saying {view.classes[found['commonest']]}: {percent(found['baseline'])}"
-    covered = percent(found["set_coverage"])
-    tiles = [
-        _tile(term("Accuracy|accuracy"), percent(found["accuracy"]), guess),
-        _tile(term("AURC"), f"{found['aurc']:.3f}", "lower is better"),
-        _tile(term("Calibration error|calibration error"), f"{found['ece']:.3f}", "lower is better"),
-        _tile(term("Sets that hold the label|prediction set"), covered, "without a guarantee"),
-        *tiles,
+        unknown = view.said("no_labels", table=table)
+        return Section("Metrics", (unknown, view.tiles("metrics", judged.figures)), name="metrics")
+    tiles = view.tiles("metrics", judged.figures | found | {"guess": view.classes[found["commonest"]]})
+    notes = [
+        view.said(own, "note", n=found[f"n_{own}"]) for own in ("without_label", "other_labels") if found[f"n_{own}"]
     ]
-    counts = {"without_label": found["n_without_label"], "other_labels": found["n_other_labels"]}
-    notes = [view.said(name, "note", n=own) for name, own in counts.items() if own]
     charts = Section("", (_reliability_part(view, found), _risk_part(found)), look="columns")
     tables = Section("", (_by_class_part(view, found), _confusion_part(view, found)), look="columns")
-    return Section("Metrics", (Table((), tuple(tiles), "lrl", "tiles"), *notes, charts, tables), name="metrics")
+    return Section("Metrics", (tiles, *notes, charts, tables), name="metrics")
 
 
 def _reliability_part(view: View, found: dict[str, Any]) -> Section:
@@ -291,16 +253,10 @@ def _risk_part(found: dict[str, Any]) -> Section:
 
 def _by_class_part(view: View, found: dict[str, Any]) -> Section:
     heads = ("Class", "Rows", "Predicted", view.term("Recall|recall"), view.term("Precision|precision"))
-    rows = tuple(
-        (
-            Marked(view.chip(own["class"])),
-            str(own["n_rows"]),
-            str(own["n_predicted"]),
-            percent(own["recall"]),
-            percent(own["precision"]),
-        )
-        for own in found["by_class"]
-    )
+    chips = [Marked(view.chip(own["class"])) for own in found["by_class"]]
+    counts = [(str(own["n_rows"]), str(own["n_predicted"])) for own in found["by_class"]]
+    shares = [(percent(own["recall"]), percent(own["precision"])) for own in found["by_class"]]
+    rows = tuple((chip, *own, *share) for chip, own, share in zip(chips, counts, shares, strict=True))
     named = f"Recall and precision of {len(rows)} {'class' if len(rows) == 1 else 'classes'}"
     table = Table(heads, rows, title="Recall and precision")
     return Section("By class", (Section(named, (table,), look=_look(rows)),), look="part")
@@ -311,17 +267,13 @@ def _confusion_part(view: View, found: dict[str, Any]) -> Section:
     if counts is None:
         return Section("Confusion matrix", (view.said("no_matrix", "note", n=len(names)),), look="part")
 
-    def cell(row: int, c: int, share: float) -> Marked:
-        strength = f"s{min(5, 1 + int(share * 4.999))}" if counts[row][c] else ""
-        return Marked(str(counts[row][c] or "·"), tone=f"{strength}{' hit' if row == c else ''}")
+    def cells(row: int, own: list[int]) -> list[Marked]:
+        tones = [f"s{min(5, 1 + int(4.999 * n / sum(own)))}" if n else "" for n in own]
+        tones = [f"{tone} hit" if row == c else tone for c, tone in enumerate(tones)]
+        return [Marked(str(n or "·"), tone=tone) for n, tone in zip(own, tones, strict=True)]
 
-    rows = tuple(
-        (
-            Marked(name, scope="row"),
-            *(cell(row, c, own / max(sum(counts[row]), 1)) for c, own in enumerate(counts[row])),
-        )
-        for row, name in enumerate([*names, "other labels"][: len(counts)])
-    )
+    heads = [Marked(name, scope="row") for name in (*names, "other labels")]
+    rows = tuple((heads[row], *cells(row, own)) for row, own in enumerate(counts))
     matrix = Table(("true, then predicted", *names), rows, "l" * (len(names) + 1), "matrix", "Confusion matrix")
     folded = Section("True classes down, predicted classes across", (matrix,), look=_look(names))
     return Section("Confusion matrix", (folded,), look="part")
@@ -333,13 +285,11 @@ def groups_section(view: View, judged: JudgedTable, groups: Groups | None) -> li
         return []
     name, found, positive = judged.by_group(groups, view.features, view.classes)
     has_labels = any(own.n_labelled for own in found)
-    columns = _rates(view, found, positive, has_labels)
-    names = [
-        Marked(own.group, *([Marked(" (few rows)", tone="note small-group")] if own.is_small else []), scope="row")
-        for own in found
-    ]
-    rows = tuple(zip(names, *columns.values(), strict=True))
-    table = Table((name, *columns), rows, look="rates", title=f"Rates by {name}")
+    rates = [_rates(view, own, positive, has_labels) for own in found]
+    few = Marked(" (few rows)", tone="note small-group")
+    names = [Marked(own.group, *[few] * own.is_small, scope="row") for own in found]
+    rows = tuple((head, *own.values()) for head, own in zip(names, rates, strict=True))
+    table = Table((name, *rates[0]), rows, look="rates", title=f"Rates by {name}")
     blocks: list[Block] = [Marked(_gap(view, found, has_labels), view.said("groups", name=name)), table]
     if any(own.is_small for own in found):
         labelled = "labelled " if has_labels else ""
@@ -347,49 +297,40 @@ def groups_section(view: View, judged: JudgedTable, groups: Groups | None) -> li
     return [Section(f"By {name}", tuple(blocks), name="groups")]
 
 
-def _rates(
-    view: View, found: list[GroupMetrics], positive: int | None, has_labels: bool
-) -> dict[str, list[Marked] | list[str]]:
-    """What is compared: the cells of each column."""
+def _rates(view: View, own: GroupMetrics, positive: int | None, has_labels: bool) -> dict[str, str]:
+    """What is compared of a group, by the headings of the columns."""
 
-    def with_soft(text: str, more: str) -> Marked:
-        return Marked(text, Marked(f" {more}" if more else "", tone="soft"))
+    def rate(value: float | None, c: int) -> str:
+        return with_soft(percent(value), f"of {own.n_by_class[c]:,}")
 
-    def rates(rate: Callable[[GroupMetrics], float | None], c: int) -> list[Marked]:
-        return [with_soft(percent(rate(own)), f"of {own.n_by_class[c]:,}") for own in found]
-
-    labelled = [f"({own.n_labelled:,} labelled)" if own.n_labelled not in (0, own.n_rows) else "" for own in found]
-    columns: dict[str, list[Marked] | list[str]] = {
-        "Rows": [with_soft(f"{own.n_rows:,}", more) for own, more in zip(found, labelled, strict=True)]
-    }
+    labelled = "" if own.n_labelled in (0, own.n_rows) else f"({own.n_labelled:,} labelled)"
+    cells: dict[str, str] = {"Rows": with_soft(f"{own.n_rows:,}", labelled)}
     if has_labels:
-        ranges = ["({:.0f} to {:.0f})".format(*(100 * end for end in own.accuracy_range or (0, 0))) for own in found]
-        columns[Marked(view.term("Accuracy|accuracy"), " (95 % interval)")] = [
-            with_soft(percent(own.accuracy), between if own.accuracy_range else "")
-            for own, between in zip(found, ranges, strict=True)
-        ]
-    columns[view.term("No answer|no answer")] = [percent(own.abstention) for own in found]
+        ends = [f"{100 * end:.0f}" for end in own.accuracy_range or ()]
+        between = f"({' to '.join(ends)})" if ends else ""
+        cells[Marked(view.term("Accuracy|accuracy"), " (95 % interval)")] = with_soft(percent(own.accuracy), between)
+    cells[view.term("No answer|no answer")] = percent(own.abstention)
     if positive is not None:
-        label = view.classes[positive]
-        columns[f"Predicted {label}"] = [percent(own.predicted[positive]) for own in found]
-        if has_labels:
-            heads = (
-                Marked(view.term(f"False {own}s|false {own} rate"), f" ({label})") for own in ("positive", "negative")
-            )
-            columns[next(heads)] = rates(lambda own: own.false_positive_rate, 0)
-            columns[next(heads)] = rates(lambda own: own.false_negative_rate, 1)
+        cells[f"Predicted {view.classes[positive]}"] = percent(own.predicted[positive])
+    if positive is not None and has_labels:
+        for name, value, c in (("positive", own.false_positive_rate, 0), ("negative", own.false_negative_rate, 1)):
+            term = view.term(f"False {name}s|false {name} rate")
+            cells[Marked(term, f" ({view.classes[positive]})")] = rate(value, c)
     elif has_labels and len(view.classes) <= MAX_RECALLS:
-        for c, label in enumerate(view.classes):
-            head = Marked(view.term("Recall|recall"), f" of {label}")
-            columns[head] = [with_soft(percent(own.recall[c]), f"of {own.n_by_class[c]:,}") for own in found]
-    return columns
+        cells |= {
+            Marked(view.term("Recall|recall"), f" of {label}"): rate(own.recall[c], c)
+            for c, label in enumerate(view.classes)
+        }
+    return cells
 
 
 def _gap(view: View, found: list[GroupMetrics], has_labels: bool) -> str:
     """How far the accuracies of groups are apart."""
     if not has_labels:
         return view.said("unlabelled")
-    known = [(own.accuracy, own.accuracy_range, own.group) for own in found if own.accuracy_range and not own.is_small]
+    known = [
+        (own.accuracy or 0.0, own.accuracy_range, own.group) for own in found if own.accuracy_range and not own.is_small
+    ]
     if len(known) < 2:
         return ""
     low, high = (choose(known, key=lambda own: own[0]) for choose in (min, max))
@@ -541,36 +482,17 @@ def unusual_text(scale: NoveltyScale, novelty: float) -> str:
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def _features(view: View) -> list[dict[str, Any]]:
-    """The features: what they hold, how often rules ask for them, and how much that explains."""
-    model, schema = view.model, view.model.schema
-    asked = np.bincount(model.tree.feature[1:], minlength=len(view.columns))
-    conditions = add_up_indicators(asked[None].astype(np.float64), model.missing_features)[0]
-    importance, names = feature_importances(model), model.feature_names()
-    return [
-        {
-            "name": name,
-            "full_name": shown_line(names[j]),
-            "kind": "number" if schema.categories[j] is None else "category",
-            "n_conditions": int(conditions[j]),
-            "importance": float(importance[j]),
-        }
-        for j, name in enumerate(view.features)
-    ]
-
-
-def _controls(view: View, features: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _controls(view: View) -> list[dict[str, Any]]:
     """What the page needs to offer values of the features."""
     spread, kept = total_spread(view.model.tree), view.model.tree.profile.exemplar_row
-    shared = ("name", "full_name", "kind", "n_conditions", "importance")
     return [
-        {key: own[key] for key in shared}
+        own
         | (
             {"levels": view.categories.get(j, [])}
             if own["kind"] == "category"
             else _number_control(view.model, j, float(spread[j]), kept[:, j])
         )
-        for j, own in enumerate(features)
+        for j, own in enumerate(view.asked)
     ]
 
 

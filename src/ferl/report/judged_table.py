@@ -185,6 +185,18 @@ class JudgedTable:
         """What becomes of all rows, in the order of the table."""
         return Outcomes(*(np.concatenate(own) for own in zip(*self._blocks, strict=True)))
 
+    @property
+    def figures(self) -> dict[str, float]:
+        """What is known of all rows, with labels and without."""
+        n, sizes = max(self.n_rows, 1), self.set_sizes
+        return {
+            "n_abstained": self.n_abstained,
+            "abstention": self.n_abstained / n,
+            "ignorance": self.ignorance / n,
+            "conflict": self.conflict / n,
+            "set_size": float(sizes @ np.arange(len(sizes)) / n),
+        }
+
     def calibration(self, names: list[str]) -> list[dict[str, Any]]:
         """For each drawn class its bins that hold rows: their mean probability, and the share that has the class."""
         return [

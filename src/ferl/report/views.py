@@ -8,19 +8,22 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache, cached_property, partial, singledispatch
 from itertools import groupby
 from pathlib import Path
+from string import Formatter
 from typing import Any
 
 import numpy as np
 
 from ferl._models.model import Model
 from ferl._models.rule_model import RuleModel
-from ferl._models.shapes import Curve, Interaction, mean_contributions, mean_firing, read_shapes
+from ferl._models.shapes import Curve, Interaction, feature_importances, mean_contributions, mean_firing, read_shapes
 from ferl._models.tree_model import TreeModel
+from ferl._tables import add_up_indicators
 from ferl._tell.conditions import Condition
 from ferl._tell.curves import Points, ScoreTable, read_score_table
 from ferl._tell.page import Block, Marked, Section, Table
@@ -28,7 +31,7 @@ from ferl._tell.reasons import read_reasons
 from ferl._tell.statements import Statement, Style, conditions_of, statements
 from ferl._util.arrays import Floats
 from ferl._util.text import cut, number_text, shown_line, shown_names
-from ferl.report.charts import drawn, rounded, shape_charts, tint
+from ferl.report.charts import drawn, percent, rounded, shape_charts
 from ferl.report.page_form import numbers, slider_range
 
 MAX_CATEGORY_LETTERS = 30
@@ -82,7 +85,7 @@ class View:
         renamed = replace(schema, names=tuple(self.features), categories=tuple(own), kinds=tuple(kinds))
         self.shown = replace(model, schema=renamed)
         self.style = Style(self.shown, self.columns, self.classes, all_classes=False)
-        self.glossary, self._sentences = words_of(model.kind)
+        self.glossary, self._sentences, self._tiles = words_of(model.kind)
         self.rules = list(statements(self.shown))
 
     def sections(self) -> list[Section]:
@@ -112,20 +115,51 @@ class View:
 
     def term(self, text: str) -> Marked:
         """A word that the glossary explains, or text and its word, "Novelty|novelty"; all others are code."""
-        shown, _, word = text.partition("|")
-        meaning = self.glossary.get(word or shown)
-        return Marked(shown, tone="code") if meaning is None else Marked(shown, tone="term", term=word or shown, title=meaning)
+        shown, _, word = text.rpartition("|")
+        if word not in self.glossary:
+            return Marked(text, tone="code")
+        return Marked(shown or word, tone="term", term=word, title=self.glossary[word])
 
     def said(self, name: str, tone: str = "", /, **values: Any) -> Marked:
-        """A sentence of the page by its name; it has terms in brackets."""
-        texts = (text.format(**values) for text in self._sentences[name].split("["))
-        first, *others = (text.partition("]") for text in texts)
-        pieces = [piece for text, _, rest in others for piece in (self.term(text), rest)]
-        return Marked(first[0], *pieces, **({"tone": tone} if tone else {}))
+        """A sentence of the page by its name."""
+        return self._filled(self._sentences[name], values, tone)
+
+    def _filled(self, text: str, values: dict[str, Any], tone: str = "") -> Marked:
+        """A text with its values; "{share!p}" is a percentage, and what is in brackets is a term."""
+        pieces = [_TEXTS.vformat(own, (), values) for own in re.split(r"[\[\]]", text)]
+        marks = {"tone": tone} if tone else {}
+        return Marked(*(self.term(own) if k % 2 else own for k, own in enumerate(pieces)), **marks)
+
+    def tiles(self, name: str, figures: dict[str, Any]) -> Table:
+        """Figures side by side: what each is called, its value, and more of it; without those that are not known."""
+        rows = []
+        for key, *texts, more in self._tiles[name]:
+            if figures.get(key) is not None:
+                cells = [self._filled(text, figures) for text in texts]
+                rows.append((*cells, self._filled(self._sentences.get(more, more), figures, "more")))
+        return Table((), tuple(rows), "lrl", "tiles")
+
+    @cached_property
+    def asked(self) -> list[dict[str, Any]]:
+        """The features: what they hold, how often rules ask for them, and how much that explains."""
+        model, schema = self.model, self.model.schema
+        asked = np.bincount(model.tree.feature[1:], minlength=len(self.columns))
+        conditions = add_up_indicators(asked[None].astype(np.float64), model.missing_features)[0]
+        importance, names = feature_importances(model), model.feature_names()
+        return [
+            {
+                "name": name,
+                "full_name": shown_line(names[j]),
+                "kind": "number" if schema.categories[j] is None else "category",
+                "n_conditions": int(conditions[j]),
+                "importance": float(importance[j]),
+            }
+            for j, name in enumerate(self.features)
+        ]
 
     def chip(self, c: int, **marks: Any) -> Marked:
         """The name of a class beside its colour."""
-        return Marked(self.classes[c], tone=f"chip {tint(c)}", **marks)
+        return Marked(self.classes[c], tone=f"chip c{c % N_TINTS}", **marks)
 
     @cached_property
     def texts(self) -> dict[int | None, list[str]]:
@@ -150,11 +184,10 @@ class View:
         """The cells that rules of all kinds have: number, conditions and support."""
         texts = [Marked(text, tone="condition") for text in self.texts[rule.number]]
         joined = [piece for text in texts for piece in (" and ", text)][1:] or [Marked("always", tone="soft")]
-        share = Marked(f" ({100 * rule.share:.0f} %)", tone="soft")
         return [
             Marked(str(rule.number), key=rule.number, name=f"rule-{rule.number}"),
             Marked(*joined, *more),
-            Marked(rounded(rule.support), share, key=rule.support),
+            Marked(with_soft(rounded(rule.support), f"({100 * rule.share:.0f} %)"), key=rule.support),
         ]
 
     def _rules_section(self, about: str, table: Table) -> Section:
@@ -165,11 +198,26 @@ class View:
 
 
 @cache
-def words_of(kind: str) -> tuple[dict[str, str], dict[str, str]]:
-    """The glossary of a kind of model, "rules" or "trees", in alphabetical order, and the sentences by their names."""
+def words_of(kind: str) -> tuple[dict[str, str], dict[str, str], dict[str, Any]]:
+    """Of a kind of model, "rules" or "trees": the glossary in alphabetical order, sentences by their names, tiles."""
     words = json.loads((Path(__file__).parent / "templates" / "words.json").read_text(encoding="utf-8"))
     glossary, sentences = (words[part]["all"] | words[part][kind] for part in ("glossary", "sentences"))
-    return dict(sorted(glossary.items(), key=lambda own: own[0].lower())), sentences
+    return dict(sorted(glossary.items(), key=lambda own: own[0].lower())), sentences, words["tiles"]
+
+
+class _Texts(Formatter):
+    """Texts with values."""
+
+    def convert_field(self, value: Any, conversion: Any) -> Any:
+        return percent(value) if conversion == "p" else super().convert_field(value, conversion)
+
+
+_TEXTS = _Texts()
+
+
+def with_soft(text: str, more: str) -> Marked:
+    """Text, and more of it that does not stand out."""
+    return Marked(text, *([Marked(f" {more}", tone="soft")] if more else []))
 
 
 def counted(n: int, thing: str) -> str:
@@ -212,8 +260,7 @@ class TreeView(View):
         leaf, said = self.model.tree.is_leaf, self.said("rules", "note")
         if not all(leaf[rule.node] for rule in self.rules):
             said = Marked(said, self.said("beginnings"), tone="note")
-        # Nodes are a flat list, since a template that called itself would be limited in depth.
-        tree = (self.said("tree", "note"), Marked(html=drawn("tree", "nodes", self.nodes(), self.classes)))
+        tree = (self.said("tree", "note"), Marked(html=self._drawing()))
         return [self._rules_section(said, table), Section("Tree", tree, name="tree")]
 
     def _rule_row(self, rule: Statement) -> tuple[str, ...]:
@@ -224,28 +271,16 @@ class TreeView(View):
         then = Marked(self.chip(rule.label), bar, key=rule.label)
         return number, conditions, then, Marked(f"{confidence:.2f}", key=confidence), support
 
-    def nodes(self) -> list[dict[str, Any]]:
-        """All nodes, in the order of the tree."""
-        tree, number = self.model.tree, {rule.node: rule.number for rule in self.rules}
-        depth = [*tree.depth.tolist(), 0]
+    def _drawing(self) -> str:
+        """All nodes, in the order of the tree: a flat list, since a template that called itself has a limited depth."""
+        tree, nodes = self.model.tree, range(1, self.model.tree.n_nodes)
         ranges = [slider_range(self.model, feature) for feature in range(self.model.n_features)]
-        label, confidence = tree.consequent.argmax(axis=1), tree.consequent.max(axis=1)
-        return [
-            {
-                "node": node,
-                "depth": depth[node],
-                "is_leaf": bool(tree.is_leaf[node]),
-                "n_closed": max(depth[node] - depth[node + 1], 0) if tree.is_leaf[node] else 0,
-                "condition": self.conditions(conditions_of(self.shown, [node]))[0] if node else "",
-                "band": self._band(node, ranges) if node else None,
-                "rule": number.get(node),
-                "label": self.classes[label[node]],
-                "confidence": float(confidence[node]),
-                "shares": class_shares(tree.consequent[node]),
-                "support": float(tree.weight[node]),
-            }
-            for node in range(tree.n_nodes)
-        ]
+        conditions = ["", *(self.conditions(conditions_of(self.shown, [node]))[0] for node in nodes)]
+        bands = [None, *(self._band(node, ranges) for node in nodes)]
+        numbered = {rule.node: rule.number for rule in self.rules}
+        return drawn(
+            "tree", "nodes", tree, conditions, bands, numbered, list(map(class_shares, tree.consequent)), self.classes
+        )
 
     def _band(self, node: int, ranges: list[tuple[float, float]]) -> str | None:
         """Membership over the range of training as the points of a polygon, 100 wide and 20 high."""
