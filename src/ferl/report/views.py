@@ -265,7 +265,7 @@ class TreeView(View):
 
     def _rule_row(self, rule: Statement) -> tuple[str, ...]:
         is_leaf, confidence = self.model.tree.is_leaf[rule.node], float(rule.adds[rule.label])
-        more = [] if is_leaf else [" ", Marked("beginning of a rule", tone="note")]
+        more = [] if is_leaf else [Marked(" (beginning of a rule)", tone="note")]
         number, conditions, support = self._rule_cells(rule, *more)
         bar = Marked(html=drawn("drawings", "class_bar", class_shares(rule.adds), self.classes))
         then = Marked(self.chip(rule.label), bar, key=rule.label)
