@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 
 import numpy as np
 import pandas as pd
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from ferl import FERLTreeClassifier, load_model, save_model
 from ferl._cli.app import app
 from ferl._sklearn import check_rows
 from ferl._tell.page import Section
-from ferl._tell.render import as_plain
+from ferl._tell.render import as_latex, as_plain, as_rich, as_text
 from ferl.metrics import aurc, expected_calibration_error, mean_set_size, set_coverage
 from ferl.report import report_html, write_report
 from ferl.report.content import summarise
@@ -223,6 +225,19 @@ def test_a_model_of_one_class_never_abstains():
     X = np.arange(20.0)[:, None]
     only = FERLTreeClassifier("deep", random_state=0).fit(X, ["yes"] * 20)
     assert "None: every row gets an answer." in report_html(only, X, ["yes"] * 20)
+
+
+def test_the_report_can_be_read_in_all_media(model, table):
+    sections = summarise(model.model_, {}, read(model, table.frame, table.y), "t", "r")["sections"]
+    text, latex = as_text(sections), as_latex(sections)
+    console = Console(width=300, record=True, file=io.StringIO())
+    console.print(as_rich(sections))
+    for page in (text, latex, console.export_text(), json.dumps(as_plain(sections))):
+        assert "Rows without an answer" in page
+        assert len(re.findall(r"ignorance 0\.\d\d", page)) == len(re.findall(r"ignorance 0\.\d\d", text)) > 20
+    assert max(map(len, text.splitlines())) <= 100
+    assert not re.search("<svg|<button|<select", text + latex)
+    assert re.search(r"  Accuracy +\d\d\.\d % +of 300 rows with a label", text)
 
 
 def test_wrong_arguments_are_named_with_the_remedy(model, table, tmp_path):

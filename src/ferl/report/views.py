@@ -125,7 +125,7 @@ class View:
         return self._filled(self._sentences[name], values, tone)
 
     def _filled(self, text: str, values: dict[str, Any], tone: str = "") -> Marked:
-        """A text with its values; "{share!p}" is a percentage, and what is in brackets is a term."""
+        """A text with its values, as _Texts has them; what is in brackets is a term."""
         pieces = [_TEXTS.vformat(own, (), values) for own in re.split(r"[\[\]]", text)]
         marks = {"tone": tone} if tone else {}
         return Marked(*(self.term(own) if k % 2 else own for k, own in enumerate(pieces)), **marks)
@@ -206,9 +206,11 @@ def words_of(kind: str) -> tuple[dict[str, str], dict[str, str], dict[str, Any]]
 
 
 class _Texts(Formatter):
-    """Texts with values."""
+    """Texts with values: "{share!p}" is a percentage, "{count!n}" a number of rows."""
 
     def convert_field(self, value: Any, conversion: Any) -> Any:
+        if conversion == "n":
+            return counted(value, "row")
         return percent(value) if conversion == "p" else super().convert_field(value, conversion)
 
 
