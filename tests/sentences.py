@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from copy import deepcopy
 from functools import lru_cache
+from html import unescape
 from typing import Any
 
 from matplotlib.figure import Figure
@@ -28,7 +28,7 @@ from ferl.plot import (
 )
 from ferl.report.content import summarise
 from ferl.report.judged_table import JudgedTable
-from ferl.report.writing import label_codes
+from ferl.report.writing import label_codes, render
 from real_tables import real_table, rows_to_judge
 
 MODELS = ("rules", "deep", "words", "compact")
@@ -73,7 +73,7 @@ def pages(name: str, kind: str) -> dict[str, str]:
         "stability": f"{clf.stability_report()}\n{clf.stability_report(table.frame.iloc[:10])}",
         "drift": repr(deepcopy(clf).partial_fit(table.frame[:100], table.y[:100]).drift_),
         "detector": "\n".join(detected(name, kind)),
-        "report": "\n".join(texts_in(report_of(name, kind))),
+        "report": report_of(name, kind),
     }
     if has_rules(clf):
         positive = clf.classes_[-1]
@@ -95,13 +95,14 @@ def detected(name: str, kind: str) -> list[str]:
     return [*detector.explain(strange), str(detector.drift(frame.iloc[60:90])), str(detector.drift(strange))]
 
 
-def report_of(name: str, kind: str) -> dict[str, Any]:
-    """What the report says of some rows, strange ones among them."""
+def report_of(name: str, kind: str) -> str:
+    """What the report says of some rows, strange ones among them: all text of the page, each element in a line."""
     clf, table = fitted(name, kind), real_table(name)
     reading = JudgedTable(clf.model_, n_listed=3, n_first=3)
     for rows, labels in ((table.frame[:60], table.y[:60]), (rows_to_judge(table, 7, 20), table.y[60:80])):
         reading.add(clf._rows(rows), label_codes(clf.model_, labels, len(rows)))
-    return summarise(clf.model_, {}, reading, None, "table")
+    page = render(summarise(clf.model_, {}, reading, None, "table"))
+    return unescape(re.sub(r"<(script|style).*?</\1>|<[^>]*>", "\n", page, flags=re.DOTALL))
 
 
 def pictures(name: str, kind: str) -> str:
@@ -125,19 +126,6 @@ def pictures(name: str, kind: str) -> str:
     for figure in drawn:
         figure.draw_without_rendering()  # ticks have text from here on
     return "\n".join(own.get_text() for figure in drawn for own in figure.findobj(Text))
-
-
-def texts_in(value: Any) -> Iterator[str]:
-    """All text in nested lists and dicts, but not what the page's engine and its drawings read."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for key, own in value.items():
-            if key not in ("page", "band", "points", "path", "engine"):
-                yield from texts_in(own)
-    elif isinstance(value, list | tuple):
-        for own in value:
-            yield from texts_in(own)
 
 
 NUMBER = r"-?\d+(?:\.\d+)?(?:e-?\d+)?"

@@ -119,7 +119,7 @@ class _Tags(HTMLParser):
 
     def handle_starttag(self, tag, attrs):
         self.tags.add(tag)
-        assert [name for name, _ in attrs] in ([], ["class"])
+        assert [name for name, _ in attrs] in ([], ["class"], ["scope"], ["scope", "class"])
 
     def handle_data(self, data):
         self.text.append(data)

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 
 import numpy as np
 import pandas as pd
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from ferl import FERLTreeClassifier, load_model, save_model
 from ferl._cli.app import app
 from ferl._sklearn import check_rows
+from ferl._tell.page import Section
+from ferl._tell.render import as_latex, as_plain, as_rich, as_text
 from ferl.metrics import aurc, expected_calibration_error, mean_set_size, set_coverage
 from ferl.report import report_html, write_report
 from ferl.report.content import summarise
 from ferl.report.judged_table import NO_LABEL, OTHER_LABEL, JudgedTable, measures
 from ferl.report.views import view_of
 from ferl.report.writing import label_codes, render, script_json
+from report_cards import cards_of, number_of
 from table_examples import fit_mixed, mixed_table, rows_beside
 
 runner = CliRunner()
@@ -51,6 +56,12 @@ def read(model, rows, y=None, block=10_000, **options):
     return reading
 
 
+def listed_by(summary):
+    """The cards of the abstained and of the novel rows."""
+    sections = {section.name: section for section in summary["sections"]}
+    return cards_of(sections["abstained"]), cards_of(sections["novel"])
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # The dict
 # ---------------------------------------------------------------------------------------------------------------------
@@ -72,7 +83,7 @@ def test_metrics_are_those_of_the_library(model, table):
         assert sum(bin_["n_rows"] * bin_["share"] for bin_ in own["bins"]) == pytest.approx(
             (table.y == own["class"]).sum()
         )
-    counts = np.array([row["counts"] for row in found["confusion"]["rows"]])
+    counts = np.array(found["confusion"])
     expected = pd.crosstab(table.y, label).reindex(index=range(3), columns=range(3), fill_value=0)
     np.testing.assert_array_equal(counts, expected)
     assert found["risk_coverage"][-1] == [1.0, pytest.approx((label != table.y).mean())]
@@ -81,31 +92,31 @@ def test_metrics_are_those_of_the_library(model, table):
 def test_blocks_do_not_matter(model, table):
     rows = rows_beside(table, 0, 200)
     whole, parts = (summarise(model.model_, {}, read(model, rows, block=n), "t", "r") for n in (10_000, 17))
-    for name in ("ignorance", "conflict"):  # sums of floats
-        assert whole["table"].pop(name) == pytest.approx(parts["table"].pop(name))
-    assert json.dumps(whole) == json.dumps(parts)
+    assert json.dumps(as_plain(whole)) == json.dumps(as_plain(parts))
+    assert render(whole) == render(parts)
 
 
 def test_listed_rows_are_the_most_ignorant_and_the_most_novel(model, table):
     rows = rows_beside(table, 0, 200)
-    summary = summarise(model.model_, {}, read(model, rows, block=31, n_listed=10), "t", "r")
+    reading = read(model, rows, block=31, n_listed=10)
+    abstained, novel = listed_by(summarise(model.model_, {}, reading, "t", "r"))
     novelty, sets = model.novelty(rows), model.predict_set(rows)
     ignorance = np.where(sets.all(axis=1), model.predict_evidence(rows).ignorance, -1.0)
     n_abstained = int(sets.all(axis=1).sum())
     assert n_abstained > 10
-    assert [row["number"] - 1 for row in summary["abstained"]] == np.argsort(-ignorance, kind="stable")[:10].tolist()
-    assert [row["number"] - 1 for row in summary["novel"]] == np.argsort(-novelty, kind="stable")[:10].tolist()
-    assert [row["novelty"] for row in summary["novel"]] == pytest.approx(np.sort(novelty)[::-1][:10])
-    assert summary["table"]["n_abstained"] == n_abstained
-    assert summary["table"]["set_size"] == pytest.approx(mean_set_size(sets))
-    assert all(row["reason"].endswith(".") for row in summary["abstained"] + summary["novel"])
+    assert [number_of(card) - 1 for card in abstained] == np.argsort(-ignorance, kind="stable")[:10].tolist()
+    assert [number_of(card) - 1 for card in novel] == np.argsort(-novelty, kind="stable")[:10].tolist()
+    assert reading.figures["n_abstained"] == n_abstained
+    assert reading.figures["set_size"] == pytest.approx(mean_set_size(sets))
+    assert all(line.endswith(".") for card in abstained + novel for line in card.lines if line)
 
 
 def test_offered_rows_are_the_first_ones_and_those_listed(model, table):
     rows = rows_beside(table, 0, 200)
     summary = summarise(model.model_, {}, read(model, rows, n_listed=5, n_first=20), "t", "r")
     numbers = [row["number"] for row in summary["page"]["rows"]]
-    listed = {row["number"] for row in summary["abstained"] + summary["novel"]}
+    abstained, novel = listed_by(summary)
+    listed = set(map(number_of, abstained + novel))
     assert numbers == sorted(listed | set(range(1, 21)))
 
 
@@ -114,13 +125,18 @@ def test_rules_and_tree_are_complete(table, variant):
     model = fit_mixed(table, kind=variant)
     summary = summarise(model.model_, {}, read(model, table.frame), "t", "r")
     tree = model.tree_
-    assert [node["node"] for node in summary["tree"]] == list(range(tree.n_nodes))
+    sections = {section.name: section for section in summary["sections"]}
+    drawn = sections["tree"].blocks[-1].html
+    assert drawn.count('class="node"') == tree.n_nodes
+    assert drawn.count("<details") == drawn.count("</details>") == (~tree.is_leaf).sum()
     expected = np.arange(1, tree.n_nodes) if variant == "compact" else tree.leaves
-    assert sorted(rule["node"] for rule in summary["rules"]) == expected.tolist()
-    assert sum(node["n_closed"] for node in summary["tree"]) == (~tree.is_leaf).sum()
-    assert bool(summary["words"]) == (variant == "compact")
-    assert sum(feature["n_conditions"] for feature in summary["features"]) == tree.n_nodes - 1
-    importance = [feature["importance"] for feature in summary["features"]]
+    assert sorted(rule["node"] for rule in summary["page"]["rules"]) == expected.tolist()
+    assert len(sections["rules"].blocks[1].table.rows) == len(expected)
+    titles = [block.title for block in sections["summary"].blocks if isinstance(block, Section)]
+    assert ("What the words mean" in titles) == (variant == "compact")
+    features = summary["page"]["features"]
+    assert sum(feature["n_conditions"] for feature in features) == tree.n_nodes - 1
+    importance = [feature["importance"] for feature in features]
     assert importance == pytest.approx(model.feature_importances_.tolist())
 
 
@@ -129,8 +145,8 @@ def test_rows_without_a_label_and_with_other_labels_are_said_so(model, table):
     y[:10], y[10:14] = None, "other"
     found = measures(read(model, table.frame, y), view_of(model.model_).classes)
     assert (found["n_rows"], found["n_without_label"], found["n_other_labels"]) == (290, 10, 4)
-    assert found["confusion"]["rows"][-1]["name"] == "other labels"
-    assert sum(found["confusion"]["rows"][-1]["counts"]) == 4
+    assert len(found["confusion"]) == 4
+    assert sum(found["confusion"][-1]) == 4
     assert found["accuracy"] == (model.predict(table.frame[10:]).astype(object) == y[10:]).mean()
 
 
@@ -209,6 +225,19 @@ def test_a_model_of_one_class_never_abstains():
     X = np.arange(20.0)[:, None]
     only = FERLTreeClassifier("deep", random_state=0).fit(X, ["yes"] * 20)
     assert "None: every row gets an answer." in report_html(only, X, ["yes"] * 20)
+
+
+def test_the_report_can_be_read_in_all_media(model, table):
+    sections = summarise(model.model_, {}, read(model, table.frame, table.y), "t", "r")["sections"]
+    text, latex = as_text(sections), as_latex(sections)
+    console = Console(width=300, record=True, file=io.StringIO())
+    console.print(as_rich(sections))
+    for page in (text, latex, console.export_text(), json.dumps(as_plain(sections))):
+        assert "Rows without an answer" in page
+        assert len(re.findall(r"ignorance 0\.\d\d", page)) == len(re.findall(r"ignorance 0\.\d\d", text)) > 20
+    assert max(map(len, text.splitlines())) <= 100
+    assert not re.search("<svg|<button|<select", text + latex)
+    assert re.search(r"  Accuracy +\d\d\.\d % +of 300 rows with a label", text)
 
 
 def test_wrong_arguments_are_named_with_the_remedy(model, table, tmp_path):

@@ -14,15 +14,18 @@ from estimators import classifier
 from ferl import FERLClassifier, save_model
 from ferl._cli.app import app
 from ferl._sklearn import check_rows
+from ferl._tell.page import Section
 from ferl._tell.unusual import novelty_scale
 from ferl.export import export_scorecard, reason_codes
 from ferl.metrics import metrics_by_group
 from ferl.report import report_html
-from ferl.report.charts import _end_texts
-from ferl.report.content import glossary, summarise
-from ferl.report.judged_table import JudgedTable
-from ferl.report.writing import label_codes, percent
+from ferl.report.charts import _end_texts, percent
+from ferl.report.content import summarise
+from ferl.report.judged_table import JudgedTable, measures
+from ferl.report.views import words_of
+from ferl.report.writing import label_codes
 from real_tables import real_table
+from report_cards import cards_of, number_of
 from sentences import fitted
 from table_examples import fit_mixed, mixed_table, rare_category_table, rows_beside
 
@@ -36,11 +39,23 @@ def loans():
     return model, X[600:].reset_index(drop=True), labels[600:]
 
 
-def summary_of(model, rows, y=None, **options):
+def judged_table(model, rows, y=None):
     reading = JudgedTable(model.model_)
     encoded = check_rows(model, rows)
     reading.add(encoded, None if y is None else label_codes(model.model_, y, len(encoded)))
-    return summarise(model.model_, {}, reading, "t", "held_out.csv", **options)
+    return reading
+
+
+def summary_of(model, rows, y=None, **options):
+    return summarise(model.model_, {}, judged_table(model, rows, y), "t", "held_out.csv", **options)
+
+
+def sections_of(model, rows, y=None):
+    return {section.name: section for section in summary_of(model, rows, y)["sections"]}
+
+
+def first_sentence(model, rows, y=None):
+    return sections_of(model, rows, y)["summary"].lines[0]
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -50,7 +65,7 @@ def summary_of(model, rows, y=None, **options):
 
 def test_the_first_sentence_tells_rows_accuracy_baseline_recall_and_abstention(loans):
     model, X, y = loans
-    told = summary_of(model, X, y)["headline"]["sentence"]
+    told = first_sentence(model, X, y)
     label = model.predict(X)
     n_open = int(model.predict_set(X).all(axis=1).sum())
     assert told.startswith(f"For 600 rows of held_out.csv, {model.n_rules_} rules predict no or yes: ")
@@ -63,39 +78,38 @@ def test_the_first_sentence_tells_rows_accuracy_baseline_recall_and_abstention(l
 
 def test_the_picture_is_made_of_shares_that_add_up(loans):
     model, X, y = loans
-    summary = summary_of(model, X, y)
-    bars = summary["headline"]["bars"]
+    found = measures(judged_table(model, X, y), ["no", "yes"])
     label, is_open = model.predict(X), model.predict_set(X).all(axis=1)
-    for own in [bars["all"], *bars["classes"]]:
+    for own in [found | {"recall": found["accuracy"]}, *found["by_class"]]:
         rows = y == own["name"] if "name" in own else np.full(600, True)
         right, parts = label[rows] == y[rows], own["parts"]
         assert sum(parts.values()) == pytest.approx(1)
-        assert parts["right"] + parts["open_right"] == pytest.approx(own["share"]) == pytest.approx(right.mean())
+        assert parts["right"] + parts["open_right"] == pytest.approx(own["recall"]) == pytest.approx(right.mean())
         assert parts["right"] == pytest.approx((right & ~is_open[rows]).mean())
         assert parts["open_wrong"] == pytest.approx((~right & is_open[rows]).mean())
-    assert summary["measures"]["baseline"] == pytest.approx((y == "no").mean())
-    assert summary["measures"]["accuracy_answered"] == pytest.approx((label == y)[~is_open].mean())
+    assert found["baseline"] == pytest.approx((y == "no").mean())
+    assert found["accuracy_answered"] == pytest.approx((label == y)[~is_open].mean())
 
 
 def test_a_model_that_is_no_better_than_guessing_is_said_to_be_so():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(200, 2)), np.repeat(["a", "b"], [150, 50])
     model = FERLClassifier(random_state=0).fit(X[:, :1] * 0, y)
-    told = summary_of(model, X[:, :1] * 0, y)["headline"]["sentence"]
+    told = first_sentence(model, X[:, :1] * 0, y)
     assert "75.0 % of the predictions are right, no better than guessing: always saying a would be right" in told
     assert re.search(r"0 % of the [\d,]+ rows? of class b", told)
 
 
 def test_without_labels_nothing_is_said_of_right_and_wrong(loans):
     model, X, _ = loans
-    told = summary_of(model, X)["headline"]
-    assert told["bars"] is None
-    assert "no label is known, so nobody can say how many are right" in told["sentence"]
+    assert 'class="outcomes"' in report_html(model, X, np.resize(["no", "yes"], 600))
+    assert 'class="outcomes"' not in report_html(model, X)
+    assert "no label is known, so nobody can say how many are right" in first_sentence(model, X)
 
 
 def test_of_many_classes_the_best_and_the_worst_are_named():
     table = mixed_table(np.random.default_rng(0), n=300, n_classes=5)
-    told = summary_of(fit_mixed(table), table.frame, table.y)["headline"]["sentence"]
+    told = first_sentence(fit_mixed(table), table.frame, table.y)
     assert "predict one of 5 classes" in told
     assert re.search(r"they find from \d+ % of the \d+ rows of class \d to \d+ % of the \d+ rows of class \d;", told)
 
@@ -112,7 +126,7 @@ def test_groups_of_the_page_are_those_of_the_metrics(loans):
         abstained = model.predict_set(X).all(axis=1)
         expected = metrics_by_group(y, model.predict(X), X[column], model.classes_, abstained=abstained)
         table = page[page.index('<section id="groups"') : page.index('<section id="abstained"')]
-        rows = re.findall(r"<tr(?: class=\"small-group\")?><th scope=\"row\">(.*?)</th>(.*?)</tr>", table, re.DOTALL)
+        rows = re.findall(r"<tr><th scope=\"row\">(.*?)</th>(.*?)</tr>", table, re.DOTALL)
         assert len(rows) == len(expected) > 1
         for (name, cells), own in zip(rows, expected, strict=True):
             told = [re.sub(r"<.*?>", "", cell) for cell in re.findall(r"<td.*?</td>", cells, re.DOTALL)]
@@ -139,7 +153,9 @@ def test_small_groups_are_marked_and_left_out_of_the_comparison(loans):
     sizes = np.repeat(["large", "middle", "tiny"], [400, 180, 20])
     page = report_html(model, X, y, groups=sizes)
     section = page[page.index('<section id="groups"') : page.index('<section id="abstained"')]
-    assert re.search(r"tiny <span class=\"note\">\(few rows\)</span></th><td class=\"right\">20</td>", section)
+    assert re.search(
+        r"tiny<span class=\"note small-group\"> \(few rows\)</span></th><td class=\"right\">20</td>", section
+    )
     assert section.count("few rows") == 1
     gap = re.search(r"Accuracy lies between .*? \((\w+)\) and .*? \((\w+)\)", section)
     assert set(gap.groups()) == {"large", "middle"}
@@ -208,35 +224,37 @@ def test_a_model_without_names_takes_the_other_columns_in_their_order(tmp_path, 
 def test_the_card_has_the_points_of_the_scorecard(n_classes):
     table = mixed_table(np.random.default_rng(n_classes), n=300, n_classes=n_classes)
     model = FERLClassifier(random_state=0).fit(table.frame, table.y)
-    card = summary_of(model, table.frame)["card"]
+    card = sections_of(model, table.frame)["scorecard"].blocks[1].table
     frame = export_scorecard(model)
-    lines = [line for group in card["groups"] for line in group["lines"]]
-    assert [line["when"] for line in lines] == frame["when"].tolist()
-    assert [group["name"] for group in card["groups"]] == list(dict.fromkeys(frame["feature"]))
+    assert [when for _, when, *_ in card.rows] == frame["when"].tolist()
+    names = [name for name, *_ in card.rows if name]
+    assert names == list(dict.fromkeys(frame["feature"]))
+    assert [name.marks["span"] for name in names] == frame["feature"].value_counts(sort=False)[names].tolist()
     columns = [name for name in frame if name.startswith("points") and not name.startswith("points_to")]
     for k, name in enumerate(columns):
-        told = [float(line["points"][k].split(" to ")[0]) for line in lines]
+        told = [float(points[k].split(" to ")[0]) for _, _, *points in card.rows]
         np.testing.assert_allclose(told, frame[name], atol=0.0501)
-    assert len(card["heads"]) == len(columns)
+    assert len(card.headings) == 2 + len(columns)
 
 
 def test_trees_and_many_classes_have_no_card():
     table = mixed_table(np.random.default_rng(0), n=300, n_classes=8)
-    assert summary_of(fit_mixed(table), table.frame)["card"] is None
+    assert "scorecard" not in sections_of(fit_mixed(table), table.frame)
     assert summary_of(fit_mixed(table), table.frame)["page"]["reasons"] is None
-    assert summary_of(FERLClassifier(random_state=0).fit(table.frame, table.y), table.frame)["card"] is None
+    assert "scorecard" not in sections_of(FERLClassifier(random_state=0).fit(table.frame, table.y), table.frame)
 
 
 def test_listed_rows_have_the_reason_codes_of_the_less_probable_class(loans):
     model, X, y = loans
-    summary = summary_of(model, X, y)
-    for row in summary["abstained"][:5] + summary["novel"][:5]:
-        one = X.iloc[[row["number"] - 1]]
+    sections = sections_of(model, X, y)
+    for card in cards_of(sections["abstained"])[:5] + cards_of(sections["novel"])[:5]:
+        one = X.iloc[[number_of(card) - 1]]
         other = "no" if model.predict(one)[0] == "yes" else "yes"
         expected = reason_codes(model, one, positive=other)[0]
-        assert len(row["reason_codes"]) == len(expected)
-        for told, reason in zip(row["reason_codes"], expected, strict=True):
-            assert told.startswith((f"{reason.name} is ", reason.text.split(" fits by ")[0]))
+        codes = next(block for block in card.blocks if isinstance(block, Section))
+        assert codes.title == f"Reason codes against {other}"
+        for k, (told, reason) in enumerate(zip(codes.lines, expected, strict=True), 1):
+            assert told.startswith((f"{k}. {reason.name} is ", f"{k}. {reason.text.split(' fits by ')[0]}"))
             assert told.endswith(reason.text.rsplit(":", 1)[1])
 
 
@@ -265,7 +283,8 @@ def test_a_model_without_training_rows_tells_novelty_by_what_is_usual():
     model = FERLClassifier(random_state=0, n_exemplars=0).fit(table.frame, table.y)
     summary = summary_of(model, table.frame)
     assert summary["page"]["novelty"]["training"] == []
-    assert re.fullmatch(r"[\d.]+ times the usual novelty", summary["novel"][0]["unusual"])
+    first = cards_of(sections_of(model, table.frame)["novel"])[0]
+    assert re.match(r"[\d.]+ times the usual novelty[,.]", first.lines[1])
 
 
 @pytest.mark.parametrize("variant", ["rules", "deep"])
@@ -273,11 +292,11 @@ def test_rows_without_an_answer_have_no_label(variant):
     table = mixed_table(np.random.default_rng(0), n=300)
     model = fit_mixed(table, kind=variant)
     rows = rows_beside(table, 0, 200)
-    abstained = summary_of(model, rows, np.resize(table.y, 200))["abstained"]
+    abstained = cards_of(sections_of(model, rows, np.resize(table.y, 200))["abstained"])
     assert abstained
-    for row in abstained:
-        assert (row["label"], row["is_wrong"]) == (None, False)
-        assert row["reason"].startswith("No answer")
+    for card in abstained:
+        assert card.lines[0].startswith("No answer")
+        assert re.fullmatch(r"Its label is \w+\.", card.lines[1])  # and no other label is told
 
 
 @pytest.mark.parametrize("variant", ["rules", "deep"])
@@ -294,7 +313,7 @@ def test_every_word_of_the_page_that_is_explained_is_in_the_glossary(kind, loans
     page = report_html(
         classifier({"rules": "rules", "trees": "deep"}[kind], random_state=0).fit(X, y), X, y, groups="family"
     )
-    words = glossary(kind)
+    words, *_ = words_of(kind)
     used = set(re.findall(r'data-term="([^"]*)"', page))
     assert used <= set(words)
     assert {"accuracy", "recall", "belief", "plausibility", "no answer", "ignorance", "novelty"} <= used

@@ -234,15 +234,15 @@ def test_every_control_has_a_name(browser, request, page):
 def test_rules_can_be_sorted_and_filtered(browser, large):
     open_page(browser, large)
     support = (
-        "return [...document.querySelectorAll('#rule-table tbody tr')].map((row) => Number(row.cells[4].dataset.key))"
+        "return [...document.querySelectorAll('.rule-table tbody tr')].map((row) => Number(row.cells[4].dataset.key))"
     )
     first = browser.execute_script(support)
-    browser.execute_script("document.querySelectorAll('#rule-table thead button')[3].click()")
+    browser.execute_script("document.querySelectorAll('.rule-table thead button')[3].click()")
     assert browser.execute_script(support) == sorted(first)
     browser.execute_script(
         "const own = document.getElementById('rule-filter'); own.value = 'x44 '; own.dispatchEvent(new Event('input'))"
     )
-    rows = "return [...document.querySelectorAll('#rule-table tbody tr')].filter((row) => !row.hidden)"
+    rows = "return [...document.querySelectorAll('.rule-table tbody tr')].filter((row) => !row.hidden)"
     texts = browser.execute_script(f"{rows}.map((row) => row.textContent)")
     assert 0 < len(texts) < len(first)
     assert all("x44 " in text for text in texts)
@@ -349,7 +349,7 @@ def test_a_name_from_right_to_left_leaves_its_condition_in_order(browser, tmp_pa
     model = FERLTreeClassifier("medium", max_rules=2, random_state=0).fit(frame, frame[name] > 0)
     open_page(browser, write_report(model, frame, None, tmp_path / "rtl.html"))
     ends = browser.execute_script(
-        "const text = document.querySelector('#rule-table .conditions li').firstChild;"
+        "const text = document.querySelector('#rules .condition').firstChild;"
         "const left = (place) => { const range = document.createRange(); range.setStart(text, place);"
         " range.setEnd(text, place + 1); return range.getBoundingClientRect().left; };"
         "return [left(text.data.search(/[<>]/)), left(text.data.search(/[0-9]/)), left(text.data.indexOf('\u00b1'))];"

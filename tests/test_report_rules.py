@@ -15,10 +15,12 @@ from ferl import FERLClassifier, save_model
 from ferl._cli.app import app
 from ferl._models.shapes import read_shapes
 from ferl._sklearn import check_rows
+from ferl._tell.render import as_plain
 from ferl.report import report_html, write_report
-from ferl.report.charts import BOTTOM, LEFT, RIGHT, TOP
+from ferl.report.charts import BOTTOM, LEFT, RIGHT, TOP, shape_charts
 from ferl.report.content import summarise
 from ferl.report.judged_table import JudgedTable
+from ferl.report.views import view_of
 from ferl.words import quantile_partition
 from table_examples import mixed_table, rows_beside
 
@@ -37,28 +39,37 @@ def summary_of(model, rows):
     return summarise(model.model_, {}, reading, "t", "r")
 
 
+def charts_of(model):
+    view = view_of(model.model_)
+    return shape_charts(view.shown, view.style, view.shapes)
+
+
 def test_rules_are_all_listed_by_what_they_are_about(example):
     table, model = example
     summary = summary_of(model, table.frame)
-    json.dumps(summary, allow_nan=False)
-    assert summary["tree"] is None
-    assert sorted(rule["number"] for rule in summary["rules"]) == list(range(1, model.n_rules_ + 1))
-    assert [rule["group"] for rule in summary["rules"]] == sorted(rule["group"] for rule in summary["rules"])
-    for rule in summary["rules"]:
-        weight = model.evidence_weights_[rule["number"] - 1]
-        assert rule["weight"] == np.ptp(weight)
-        assert rule["class"] == weight.argmax()
-        assert all(name.split()[0] in rule["about"] for name in rule["conditions"])
-    drawn = summary["shapes"]["curves"] + summary["shapes"]["maps"]
+    json.dumps(as_plain(summary), allow_nan=False)
+    sections = {section.name: section for section in summary["sections"]}
+    assert "tree" not in sections
+    rows = sections["rules"].blocks[1].table.rows
+    assert sorted(number.marks["key"] for number, *_ in rows) == list(range(1, model.n_rules_ + 1))
+    groups = [about.marks["key"] for _, about, *_ in rows]
+    assert groups == sorted(groups)
+    for number, about, conditions, label, apart, _ in rows:
+        weight = model.evidence_weights_[number.marks["key"] - 1]
+        assert apart.marks["key"] == np.ptp(weight)
+        assert label.marks["key"] == weight.argmax()
+        assert all(name.split()[0] in about for name in conditions.split(" and "))
+    charts = charts_of(model)
+    drawn = charts["curves"] + charts["maps"]
     listed = sorted(number for chart in drawn for number in chart["rules"])
     assert listed == sorted(set(listed)), "no rule is drawn twice"
     assert sum(chart["importance"] for chart in drawn) <= 1 + 1e-9
 
 
 def test_curves_are_drawn_where_the_model_has_them(example):
-    table, model = example
+    _, model = example
     shapes = read_shapes(model.model_)
-    charts = summary_of(model, table.frame)["shapes"]
+    charts = charts_of(model)
     said = [curve.evidence - curve.mean for curve in shapes.curves]
     drawn = [own[:, 1:] - own[:, :1] if own.shape[1] == 2 else own for own in said]
     top = max(np.abs(own).max() for own in drawn)
@@ -119,7 +130,7 @@ def test_rules_in_words_have_curves_and_say_what_the_words_mean():
     model = FERLClassifier(words=words, random_state=0).fit(table.frame, table.y)
     page = report_html(model, table.frame, table.y)
     assert "What the words mean" in page
-    assert re.search(r"<li>x\d is \w+</li>", page)
+    assert re.search(r'<span class="condition">x\d is \w+</span>', page)
 
 
 def test_the_command_reports_on_wide_models(tmp_path):

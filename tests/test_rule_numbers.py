@@ -62,11 +62,15 @@ def test_the_overview_has_the_numbers_of_the_data_frame(clf, numbers):
 
 def test_the_report_has_the_numbers_of_the_data_frame(clf, numbers):
     summary = summarise(clf.model_, {}, JudgedTable(clf.model_), "title", "table")
-    for rules in (summary["rules"], summary["page"]["rules"]):
-        found = {" and ".join(rule["conditions"]).replace("\u00a0", " "): rule["number"] for rule in rules}
-        assert found == numbers
-    by_node = {rule["node"]: rule["number"] for rule in summary["rules"]}
-    assert {row["node"]: row["rule"] for row in summary["tree"] if row["rule"] is not None} == by_node
+    rules, sections = summary["page"]["rules"], {section.name: section for section in summary["sections"]}
+    told = {" and ".join(rule["conditions"]): rule["number"] for rule in rules}
+    listed = {conditions: int(number) for number, conditions, *_ in sections["rules"].blocks[1].table.rows}
+    for found in (told, listed):
+        assert {
+            text.replace("\u00a0", " ").removesuffix(" (beginning of a rule)"): number for text, number in found.items()
+        } == numbers
+    in_tree = re.findall(r'href="#rule-(\d+)"', sections["tree"].blocks[-1].html)
+    assert list(map(int, in_tree)) == [rule["number"] for rule in sorted(rules, key=lambda rule: rule["node"])]
 
 
 def test_explanations_have_the_numbers_of_the_data_frame(clf, numbers):

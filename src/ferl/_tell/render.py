@@ -10,7 +10,7 @@ from functools import cached_property
 from html import escape
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ferl._tell.page import Section, Table
+from ferl._tell.page import Marked, Section, Table
 from ferl._util.text import plain
 
 if TYPE_CHECKING:
@@ -157,43 +157,95 @@ STYLE = """\
 .ferl-story p{margin:.15em 0;padding-left:1em;text-indent:-1em}
 .ferl-story .ferl-lead{font-weight:600;font-size:1.1em}
 .ferl-story table{border-collapse:collapse;margin:.3em 0}
-.ferl-story th,.ferl-story td{padding:.1em .8em .1em 0;text-align:right;background:none;color:inherit}
+.ferl-story th,.ferl-story td{padding:.1em .8em .1em 0;text-align:left;background:none;color:inherit}
 .ferl-story th{font-weight:400;opacity:.7}
-.ferl-story .ferl-l{text-align:left}"""
+.ferl-story .right{text-align:right}"""
 
 
 def as_html(sections: Sequence[Section]) -> str:
     """The page as a fragment that needs nothing else."""
-    body = "".join(section_html(section) for section in sections)
+    titled = ((f"<h4>{text_html(own.title)}</h4>" if own.title else "", own) for own in sections)
+    body = "".join(title + blocks_html(own) for title, own in titled)
     return f'<div class="ferl-story"><style>{STYLE}</style>{body}</div>'
 
 
-def section_html(section: Section, folded: bool = False) -> str:
-    """One section; what is inside another one is folded."""
-    opening = '<p class="ferl-lead">' if section.is_lead else "<p>"
-    parts = []
-    for block in section.blocks:
-        if isinstance(block, str):
-            parts.append(f"{opening}{escape(block)}</p>")
-        elif isinstance(block, Section):
-            parts.append(section_html(block, folded=True))
-        else:
-            parts.append(_html_table(block))
-    body = "".join(parts)
-    if folded:
-        return f"<details><summary>{escape(section.title)}</summary>{body}</details>"
-    return f"<h4>{escape(section.title)}</h4>{body}" if section.title else body
+def blocks_html(section: Section) -> str:
+    """What a section holds."""
+    lead = " ferl-lead" if section.is_lead else ""
+    return "".join(
+        _part_html(block)
+        if isinstance(block, Section)
+        else _table_html(block)
+        if isinstance(block, Table)
+        else getattr(block, "html", "") or _element("p", block, lead)
+        for block in section.blocks
+    )
 
 
-def _html_table(table: Table) -> str:
-    classes = [' class="ferl-l"' if side == "l" else "" for side in table.sides]
+def _part_html(section: Section) -> str:
+    """A section inside another one."""
+    title, body = text_html(section.title), blocks_html(section)
+    if section.look in ("", "open"):
+        return f"<details{section.look and ' open'}><summary>{title}</summary>{body}</details>"
+    return f'<div class="{section.look}">{title and f"<h3>{title}</h3>"}{body}</div>'
 
-    def row(cells: Iterable[str], tag: str) -> str:
-        filled = zip(classes, cells, strict=True)
-        return "<tr>" + "".join(f"<{tag}{own}>{escape(text)}</{tag}>" for own, text in filled) + "</tr>"
 
-    head = f"<thead>{row(table.headings, 'th')}</thead>" if table.headings else ""
-    return f"<table>{head}<tbody>{''.join(row(cells, 'td') for cells in table.rows)}</tbody></table>"
+def text_html(text: str) -> str:
+    """Text with the marks of its pieces."""
+    if not isinstance(text, Marked):
+        return escape(text)
+    return text.html or "".join(map(piece_html, text.pieces))
+
+
+def piece_html(text: str) -> str:
+    """Text with its own marks, in an element that fits them, and those of its pieces."""
+    return _element(_tag(text), text) if isinstance(text, Marked) and text.marks else text_html(text)
+
+
+_ATTRIBUTES = {"span": "rowspan", "key": "data-key", "name": "id", "link": "href", "term": "data-term"}
+
+
+def _tag(piece: Marked) -> str:
+    if "term" in piece.marks:
+        return "dfn"
+    return "a" if "link" in piece.marks else "code" if piece.marks.get("tone") == "code" else "span"
+
+
+def _element(tag: str, text: str, look: str = "") -> str:
+    """Text inside an element that has its marks."""
+    marks = getattr(text, "marks", {})
+    look = f"{look} {marks.get('tone', '')}".strip()
+    own = {"class": look} if look else {}
+    own |= {_ATTRIBUTES.get(name, name): escape(str(mark)) for name, mark in marks.items() if name != "tone"}
+    if "term" in marks:
+        own |= {"tabindex": "0", "aria-describedby": f"term-{escape(marks['term'].replace(' ', '-'))}"}
+    attributes = "".join(f' {name}="{mark}"' for name, mark in own.items())
+    return f"<{tag}{attributes}>{text_html(text)}</{tag}>"
+
+
+def _table_html(table: Table) -> str:
+    if table.look in ("tiles", "words"):
+        entries = (f"<dt>{piece_html(name)}</dt><dd>{''.join(map(piece_html, own))}</dd>" for name, *own in table.rows)
+        return f'<dl class="{table.look}">{"".join(f"<div>{own}</div>" for own in entries)}</dl>'
+    looks = ["right" if side == "r" else "" for side in table.sides]
+    right = ' class="right"'
+    heads = (
+        f'<th scope="col"{look and right}>{piece_html(own)}</th>'
+        for own, look in zip(table.headings, looks, strict=False)
+    )
+    head = f"<thead><tr>{''.join(heads)}</tr></thead>" if table.headings else ""
+    below, rows = [0] * len(looks), []  # rows that a cell above stands for
+    for cells in table.rows:
+        row = ""
+        for k, (cell, look) in enumerate(zip(cells, looks, strict=True)):
+            marks = getattr(cell, "marks", {})
+            row += "" if below[k] else _element("th" if "scope" in marks else "td", cell, look)
+            below[k] = (below[k] or marks.get("span", 1)) - 1
+        rows.append(f"<tr>{row}</tr>")
+    look = f' class="{table.look}"' if table.look else ""
+    own = f"<table{look}>{head}<tbody>{''.join(rows)}</tbody></table>"
+    named = f' tabindex="0" role="region" aria-label="{escape(table.title)}"'
+    return f'<div class="scroll"{named}>{own}</div>' if table.title else own
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -1,8 +1,9 @@
 """The report: a model and a table as one HTML file, with a page where any row can be tried out.
 
-:func:`write_report` is all that is needed. ``judged_table`` judges the rows; ``content`` turns model and rows into a
-plain dict, with what ``views`` shows of each kind of model and ``charts`` draws; ``writing`` makes HTML of it by the
-templates. ``page_form`` is the model for ``static/ferl.js``, its arithmetic in the browser.
+:func:`write_report` is all that is needed. ``judged_table`` judges the rows; ``content`` makes the sections of the page
+with those that ``views`` has of each kind of model, by the sentences of ``templates/words.json``; ``charts`` draws what
+is no text; ``writing`` puts the page around them. ``page_form`` is the model for ``static/ferl.js``, its arithmetic in
+the browser.
 """
 
 try:

@@ -1,19 +1,24 @@
-"""Charts of rules that add up: a curve or a list of categories for each feature, a map for each pair.
+"""Drawings by templates; of rules that add up a curve or a list of categories for each feature, a map for each pair.
 
-All charts show weights of evidence less their mean over the training rows. Of two classes that is the log-odds of the
-second one; of more, one line for each class. Curves share one scale, so that the eye compares features.
+Charts of rules show weights of evidence less their mean over the training rows. Of two classes that is the log-odds of
+the second one; of more, one line for each class. Curves share one scale, so that the eye compares features.
 """
 
 from __future__ import annotations
 
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
 
 from ferl._models.rule_model import RuleModel
 from ferl._models.shapes import Curve, Interaction, Shapes, kept_rows
 from ferl._tell.conditions import value_at
 from ferl._tell.curves import curve_lines, curve_value, is_binary
+from ferl._tell.render import blocks_html
 from ferl._tell.statements import Style, weight_text
 from ferl._util.arrays import Floats
 from ferl._util.text import number_text
@@ -201,3 +206,57 @@ def _axis(model: RuleModel, feature: int) -> tuple[Floats, list[str]]:
     low, high = model.ranges[feature].tolist()
     edges = np.linspace(low, high, N_CELLS + 1)
     return (edges[:-1] + edges[1:]) / 2, _end_texts(model, feature, low, high)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Templates
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@cache
+def templates() -> Environment:
+    """The templates, compiled once."""
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"percent": percent, "rounded": rounded}
+    environment.filters["blocks"] = lambda section: Markup(blocks_html(section))
+    return environment
+
+
+def drawn(file: str, name: str, *values: Any) -> str:
+    """What a macro of a template draws."""
+    return str(getattr(templates().get_template(f"{file}.html").module, name)(*values))
+
+
+def percent(share: float | None, decimals: int = 1) -> str:
+    """A share in percent; a dash where there is none.
+
+    Examples
+    --------
+    >>> percent(0.8126), percent(1.0), percent(None), percent(0.25, 0), percent(0.996, 0), percent(0.9996)
+    ('81.3 %', '100 %', '-', '25 %', 'more than 99 %', 'more than 99.9 %')
+    """
+    if share is None:
+        return "-"
+    if share in (0, 1):
+        return f"{100 * share:.0f} %"
+    least = 10.0**-decimals  # percent that these decimals tell from nothing, and from all
+    if 100 * share < least / 2:
+        return f"less than {least:g} %"
+    return f"{100 * share:.{decimals}f} %" if 100 * share < 100 - least / 2 else f"more than {100 - least:g} %"
+
+
+def rounded(value: float) -> str:
+    """A weight of rows: one decimal of small ones, none of large ones.
+
+    Examples
+    --------
+    >>> rounded(12.34), rounded(12345.6)
+    ('12.3', '12,346')
+    """
+    return f"{value:.1f}" if value < 1000 else f"{value:,.0f}"

@@ -1,36 +1,44 @@
-"""The content of a report, as a plain dict: a sentence, figures, the model, the rows that are listed, the form."""
+"""What a report shows, as sections of a page: one function for each, and the data of the what-if form."""
 
 from __future__ import annotations
 
-import json
 import math
-from functools import cache
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import replace
+from operator import add
 from typing import Any
 
 import numpy as np
+from markupsafe import Markup
 
 from ferl._models.model import Model
 from ferl._models.novelty import total_spread
-from ferl._models.shapes import feature_importances
-from ferl._tables import OneRow, add_up_indicators
+from ferl._tables import OneRow
 from ferl._tables.values import finer_steps
 from ferl._tell.explain import explain
 from ferl._tell.explanation import Explanation
+from ferl._tell.page import Block, Marked, Section, Table
+from ferl._tell.render import piece_html
 from ferl._tell.stability import spreads_text
 from ferl._tell.statements import word_meanings
 from ferl._tell.unusual import NoveltyScale, novelty_scale
 from ferl._util.arrays import Floats
 from ferl._util.text import has_words, listed, percent_text, shown_line, shown_names
-from ferl.report.judged_table import NO_LABEL, OTHER_LABEL, Groups, JudgedTable, KeptRow, group_summary, measures
+from ferl.metrics.comparison import SMALL_GROUP, GroupMetrics
+from ferl.report.charts import drawn, percent
+from ferl.report.judged_table import NO_LABEL, Groups, JudgedTable, KeptRow, measures
 from ferl.report.page_form import decision_form, numbers, page_form, slider_range, slider_step
-from ferl.report.views import View, view_of
+from ferl.report.views import View, counted, view_of, with_soft
 
 MAX_NAMED = 4  # classes whose recall the sentence gives one by one
 MAX_BARS = 12  # classes of the picture
+MAX_OPEN = 8  # lines of a table that is not folded
+MAX_CARDS = 3  # rows of a list that are not folded
+MAX_RECALLS = 4  # classes whose recall by group has a column
 MAX_REASON = 600  # letters
 MAX_PARTS = 4  # features that are named
 LEAST_SHARE = 0.1  # of a row's novelty that a named feature makes
+Found = dict[str, Any] | None  # by measures
 
 
 def summarise(
@@ -61,100 +69,45 @@ def summarise(
     Returns
     -------
     dict
-        ``title``, ``version``, ``headline`` (the report in a sentence and a picture), ``decision`` (how labels are
-        chosen; "": the most probable class), ``table`` (counts), ``model``, ``classes``, ``features``, ``rules``,
-        ``tree`` (None for rules that add up), ``shapes`` and ``card`` (charts and the scorecard of rules that add up;
-        None for trees), ``words`` (what words of rules mean), ``measures`` (None without labels), ``groups`` (None
-        without a column to group by), ``abstained`` and ``novel`` rows, ``glossary``, and ``page``: the model and the
-        rows for the what-if page. The same model and table give the same dict.
+        ``title``, ``subject`` (of what, judged on what), ``version``, ``sections``, ``n_kept_rows`` (training rows in
+        the model) and ``page``: the model and the rows for the what-if page. The same model and table give the same
+        dict.
     """
     from ferl import __version__
 
-    view, scale, words = view_of(model), novelty_scale(model), glossary(model.kind)
-    features, classes, parts = _features(view), _classes(view), view.parts()
-    rows, of_kind = ShownRows(view, scale), parts.pop("page")
-    told, counts, found = _model(model, parameters), _table(judged, table), measures(judged, view.classes)
-    heading = "Rules, evidence and doubt" if view.target is None else f"Predicting {view.target}"
-    kept = ("number", "node", "conditions", "label", "class", "confidence")
-    return parts | {
+    view, scale, table = view_of(model), novelty_scale(model), shown_line(table)
+    found, rows = measures(judged, view.classes), ShownRows(view, scale)
+    page = {
+        "model": page_form(model),
+        "features": _controls(view),
+        "rules": view.page_rules(),
+        "novelty": {"training": numbers(scale.training), "usual": scale.usual},
+        "rows": rows.offered([*judged.first.rows, *judged.abstained.rows, *judged.novel.rows]),
+        "target": view.target,
+        "decision": decision_form(judged.decision, model),
+        "glossary": view.glossary,
+        **view.form(),
+    }
+    form = drawn("what_if", "form", page, view.classes, table, lambda text: Markup(piece_html(view.term(text))))
+    heading = view.said("heading") if view.target is None else f"Predicting {view.target}"
+    subject = view.said("subject", title=model.title, rules=counted(model.n_rules, "rule"))
+    return {
         "title": shown_line(heading if title is None else title),
+        "subject": f"{subject}, judged on {table} ({counted(judged.n_rows, 'row')})",
         "version": __version__,
-        "headline": headline(model.n_rules, counts, found, view.classes, view.target),
-        "decision": "" if judged.decision.is_usual else judged.decision.text(view.classes),
-        "table": counts,
-        "model": told,
-        "classes": classes,
-        "features": features,
-        "words": word_meanings(model, view.columns),
-        "measures": found,
-        "groups": group_summary(judged, groups, view.features, view.classes),
-        "abstained": rows.listed(judged.abstained.rows),
-        "novel": rows.listed(judged.novel.rows),
-        "glossary": words,
-        "page": {
-            "model": page_form(model),
-            "features": _controls(view, features),
-            "rules": [{key: rule[key] for key in kept if key in rule} for rule in parts["rules"]],
-            "novelty": {"training": numbers(scale.training), "usual": scale.usual},
-            "rows": rows.offered([*judged.first.rows, *judged.abstained.rows, *judged.novel.rows]),
-            "target": view.target,
-            "decision": decision_form(judged.decision, model),
-            "glossary": words,
-            **of_kind,
-        },
+        "sections": [
+            summary_section(view, judged, found, table, parameters),
+            Section("What if", (Marked(html=form),), name="what-if"),
+            *view.sections(),
+            metrics_section(view, judged, found, table),
+            *groups_section(view, judged, groups),
+            abstained_section(view, judged, rows),
+            novel_section(view, judged, rows),
+            glossary_section(view),
+        ],
+        "n_kept_rows": len(model.tree.profile.exemplar_row),
+        "page": page,
     }
-
-
-def _table(judged: JudgedTable, name: str) -> dict[str, Any]:
-    n, sizes = max(judged.n_rows, 1), judged.set_sizes
-    return {
-        "name": shown_line(name),
-        "n_rows": judged.n_rows,
-        "n_abstained": judged.n_abstained,
-        "n_unsupported": judged.n_unsupported,
-        "ignorance": judged.ignorance / n,
-        "conflict": judged.conflict / n,
-        "set_size": float(sizes @ np.arange(len(sizes)) / n),
-    }
-
-
-def _model(model: Model, parameters: dict[str, Any]) -> dict[str, Any]:
-    tree = model.tree
-    return {
-        "kind": model.kind,
-        "title": model.title,
-        "n_rules": model.n_rules,
-        "depth": int(tree.depth.max()),
-        "n_kept_rows": len(tree.profile.exemplar_row),
-        "measure": "neighbour" if tree.profile.has_exemplars else "residual",
-        "parameters": {name: shown_line(value, 80) for name, value in parameters.items() if name != "n_jobs"},
-    }
-
-
-def _classes(view: View) -> list[dict[str, Any]]:
-    share = view.model.class_frequency.tolist()
-    return [
-        {"name": name, "share": share[c], "full_name": shown_line(view.model.classes[c])}
-        for c, name in enumerate(view.classes)
-    ]
-
-
-def _features(view: View) -> list[dict[str, Any]]:
-    """The features: what they hold, how often rules ask for them, and how much that explains."""
-    model, schema = view.model, view.model.schema
-    asked = np.bincount(model.tree.feature[1:], minlength=len(view.columns))
-    conditions = add_up_indicators(asked[None].astype(np.float64), model.missing_features)[0]
-    importance, names = feature_importances(model), model.feature_names()
-    return [
-        {
-            "name": name,
-            "full_name": shown_line(names[j]),
-            "kind": "number" if schema.categories[j] is None else "category",
-            "n_conditions": int(conditions[j]),
-            "importance": float(importance[j]),
-        }
-        for j, name in enumerate(view.features)
-    ]
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -162,46 +115,88 @@ def _features(view: View) -> list[dict[str, Any]]:
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def headline(
-    n_rules: int, table: dict[str, Any], measures: dict[str, Any] | None, names: list[str], target: str | None
-) -> dict[str, Any]:
-    """What a reader should know before all else.
+def summary_section(view: View, judged: JudgedTable, found: Found, table: str, parameters: dict[str, Any]) -> Section:
+    """What a reader should see before all else."""
+    blocks: list[Block] = [Marked(headline(view, judged, found, table), tone="lead")]
+    if not judged.decision.is_usual:
+        blocks.append(view.said("decision", "note", decision=judged.decision.text(view.classes)))
+    blocks += [] if found is None else _outcomes(view, found)
+    depth = counted(int(view.model.tree.depth.max()), "condition")
+    blocks.append(
+        view.tiles("summary", judged.figures | (found or {}) | {"n_rules": view.model.n_rules, "depth": depth})
+    )
+    blocks.append(Section("", (_classes_part(view), _asked_part(view)), look="columns"))
+    if words := word_meanings(view.model, view.columns):
+        items = tuple(Marked(line, tone="item") for line in words)
+        folded = Section(f"{counted(len(words), 'feature')} in words", items, look=_look(items))
+        blocks.append(Section("What the words mean", (folded,), look="part"))
+    told = ", ".join(f"{name} = {shown_line(value, 80)}" for name, value in parameters.items() if name != "n_jobs")
+    blocks += [view.said("parameters", "note", parameters=told)] if told else []
+    return Section("In half a minute", tuple(blocks), name="summary")
 
-    Parameters
-    ----------
-    n_rules : int
-        Number of rules.
-    table, measures : dict, dict or None
-        As the report has them.
-    names : list of str
-        Names of the classes.
-    target : str or None
-        Name of what is predicted; None: the model does not know it.
 
-    Returns
-    -------
-    dict
-        ``sentence``; and ``bars``, what becomes of the rows of each class, None without labels.
-    """
-    rules = _counted(n_rules, "rule") if n_rules else "a model without rules"
+def _outcomes(view: View, found: dict[str, Any]) -> list[Block]:
+    """What becomes of all rows, and of those of each class, the commonest classes first where there are many."""
+    known = [own | {"share": own["recall"]} for own in found["by_class"] if own["n_rows"]]
+    shown = known if len(known) <= MAX_BARS else sorted(known, key=lambda own: -own["n_rows"])[:MAX_BARS]
+    everything = {"n_rows": found["n_rows"], "share": found["accuracy"], "parts": found["parts"]}
+    guess = f"always saying {view.classes[found['commonest']]}|baseline"
+    terms = [Markup(piece_html(view.term(own))) for own in ("no answer", guess)]
+    figure = Marked(html=drawn("drawings", "outcomes", everything, shown, found["baseline"], *terms))
+    return [figure] if len(shown) == len(known) else [figure, view.said("commonest", "note", n=len(shown))]
+
+
+def _look(lines: Sequence[Any]) -> str:
+    """Whether a part with this many lines is folded."""
+    return "open" if len(lines) <= MAX_OPEN else ""
+
+
+def _folded(table: Table, things: str) -> list[Block]:
+    """A table; of many rows the first, and the others folded away."""
+    if len(table.rows) <= MAX_OPEN:
+        return [table]
+    first, rest = (replace(table, rows=own) for own in (table.rows[: MAX_OPEN - 2], table.rows[MAX_OPEN - 2 :]))
+    return [first, Section(f"{len(rest.rows)} more {things}", (rest,))]
+
+
+def _classes_part(view: View) -> Section:
+    full, shares = map(shown_line, view.model.classes), view.model.class_frequency.tolist()
+    rows = tuple(
+        (Marked(view.chip(c, title=own)), percent(share))
+        for c, (own, share) in enumerate(zip(full, shares, strict=True))
+    )
+    return Section("Classes", tuple(_folded(Table(("Class", "Share in training"), rows), "classes")), look="part")
+
+
+def _asked_part(view: View) -> Section:
+    features = view.asked
+    asked = sorted((own for own in features if own["n_conditions"]), key=lambda own: -own["importance"])
+    bars = [
+        Marked(percent(own["importance"], 0), html=drawn("drawings", "share_bar", own["importance"])) for own in asked
+    ]
+    names = [Marked(own["name"], title=own["full_name"]) for own in asked]
+    rows = tuple(zip(names, bars, [str(own["n_conditions"]) for own in asked], strict=True))
+    meaning = f"{view.said('importance')}, as a share of that of all features"
+    heads = ("Feature", Marked("Importance (a full bar is 100 %)", title=meaning), "Conditions")
+    tables = _folded(Table(heads, rows, "llr"), "features") if asked else [view.said("nothing_asked", "soft")]
+    note = view.said("asked", "note", n=len(asked), n_features=len(features))
+    return Section("What the rules ask", (*tables, note), look="part")
+
+
+def headline(view: View, judged: JudgedTable, found: Found, table: str) -> str:
+    """The report in one sentence."""
+    names, target, n_rules = view.classes, view.target, view.model.n_rules
+    rules = counted(n_rules, "rule") if n_rules else "a model without rules"
     predicted = listed(names, "or") if len(names) <= MAX_NAMED else f"one of {len(names)} classes"
     asked = predicted if target is None else f"{target} ({predicted})"
-    n_rows, n_open = table["n_rows"], table["n_abstained"]
-    subject = (
-        f"For {_counted(n_rows, 'row')} of {table['name']}, {rules} {'predicts' if n_rules <= 1 else 'predict'} {asked}"
-    )
-    open_rows = f"{_counted(n_open, 'row')} ({100 * n_open / max(n_rows, 1):.1f} %) get no answer"
+    n_rows, n_open = judged.n_rows, judged.n_abstained
+    subject = f"For {counted(n_rows, 'row')} of {table}, {rules} {'predicts' if n_rules <= 1 else 'predict'} {asked}"
+    open_rows = f"{counted(n_open, 'row')} ({100 * n_open / max(n_rows, 1):.1f} %) get no answer"
     answered = open_rows if n_open else "every row gets an answer"
-    if measures is None:
-        unknown = "no label is known, so nobody can say how many are right"
-        return {"sentence": f"{subject}; {answered}; {unknown}.", "bars": None}
+    if found is None:
+        return f"{subject}; {answered}; no label is known, so nobody can say how many are right."
     finds = "it finds" if n_rules <= 1 else "they find"
-    sentence = f"{subject}: {_quality(measures, names)}; {finds} {_found(measures)}; {answered}."
-    return {"sentence": sentence, "bars": _bars(measures)}
-
-
-def _counted(n: int, thing: str) -> str:
-    return f"{n:,} {thing if n == 1 else f'{thing}s'}"
+    return f"{subject}: {_quality(found, names)}; {finds} {_found(found)}; {answered}."
 
 
 def _quality(measures: dict[str, Any], names: list[str]) -> str:
@@ -224,19 +219,128 @@ def _quality(measures: dict[str, Any], names: list[str]) -> str:
 def _found(measures: dict[str, Any]) -> str:
     """Recall of the classes, the worst first."""
     known = sorted((own for own in measures["by_class"] if own["recall"] is not None), key=lambda own: own["recall"])
-    rows = [f"the {_counted(own['n_rows'], 'row')} of class {own['name']}" for own in known]
+    rows = [f"the {counted(own['n_rows'], 'row')} of class {own['name']}" for own in known]
     told = [f"{percent_text(own['recall'])} of {of_class}" for own, of_class in zip(known, rows, strict=True)]
     if len(told) > MAX_NAMED:
         return f"from {told[0]} to {told[-1]}"
     return listed(told) or "no row, since none has a class of the model"
 
 
-def _bars(measures: dict[str, Any]) -> dict[str, Any]:
-    """What becomes of all rows, and of those of each class, the commonest classes first where there are many."""
-    known = [own | {"share": own["recall"]} for own in measures["by_class"] if own["n_rows"]]
-    shown = known if len(known) <= MAX_BARS else sorted(known, key=lambda own: -own["n_rows"])[:MAX_BARS]
-    everything = {"n_rows": measures["n_rows"], "share": measures["accuracy"], "parts": measures["parts"]}
-    return {"all": everything, "classes": shown, "n_hidden": len(known) - len(shown)}
+# ---------------------------------------------------------------------------------------------------------------------
+# Metrics
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def metrics_section(view: View, judged: JudgedTable, found: Found, table: str) -> Section:
+    """How good the answers are."""
+    if found is None:
+        unknown = view.said("no_labels", table=table)
+        return Section("Metrics", (unknown, view.tiles("metrics", judged.figures)), name="metrics")
+    tiles = view.tiles("metrics", judged.figures | found | {"guess": view.classes[found["commonest"]]})
+    notes = [
+        view.said(own, "note", n=found[f"n_{own}"]) for own in ("without_label", "other_labels") if found[f"n_{own}"]
+    ]
+    charts = Section("", (_reliability_part(view, found), _risk_part(found)), look="columns")
+    tables = Section("", (_by_class_part(view, found), _confusion_part(view, found)), look="columns")
+    return Section("Metrics", (tiles, *notes, charts, tables), name="metrics")
+
+
+def _reliability_part(view: View, found: dict[str, Any]) -> Section:
+    chart = Marked(html=drawn("drawings", "reliability", found["reliability"], view.classes))
+    note = view.said("reliability_2" if len(view.classes) == 2 else "reliability", "note")
+    return Section("Do probabilities mean what they say?", (chart, note), look="part")
+
+
+def _risk_part(found: dict[str, Any]) -> Section:
+    chart = Marked(html=drawn("drawings", "risk_coverage", found["risk_coverage"]))
+    return Section("What abstaining saves", (chart,), look="part")
+
+
+def _by_class_part(view: View, found: dict[str, Any]) -> Section:
+    heads = ("Class", "Rows", "Predicted", view.term("Recall|recall"), view.term("Precision|precision"))
+    chips = [Marked(view.chip(own["class"])) for own in found["by_class"]]
+    counts = [(str(own["n_rows"]), str(own["n_predicted"])) for own in found["by_class"]]
+    shares = [(percent(own["recall"]), percent(own["precision"])) for own in found["by_class"]]
+    rows = tuple((chip, *own, *share) for chip, own, share in zip(chips, counts, shares, strict=True))
+    named = f"Recall and precision of {len(rows)} {'class' if len(rows) == 1 else 'classes'}"
+    table = Table(heads, rows, title="Recall and precision")
+    return Section("By class", (Section(named, (table,), look=_look(rows)),), look="part")
+
+
+def _confusion_part(view: View, found: dict[str, Any]) -> Section:
+    names, counts = view.classes, found["confusion"]
+    if counts is None:
+        return Section("Confusion matrix", (view.said("no_matrix", "note", n=len(names)),), look="part")
+
+    def cells(row: int, own: list[int]) -> list[Marked]:
+        tones = [f"s{min(5, 1 + int(4.999 * n / sum(own)))}" if n else "" for n in own]
+        tones = [f"{tone} hit" if row == c else tone for c, tone in enumerate(tones)]
+        return [Marked(str(n or "·"), tone=tone) for n, tone in zip(own, tones, strict=True)]
+
+    heads = [Marked(name, scope="row") for name in (*names, "other labels")]
+    rows = tuple((heads[row], *cells(row, own)) for row, own in enumerate(counts))
+    matrix = Table(("true, then predicted", *names), rows, "l" * (len(names) + 1), "matrix", "Confusion matrix")
+    folded = Section("True classes down, predicted classes across", (matrix,), look=_look(names))
+    return Section("Confusion matrix", (folded,), look="part")
+
+
+def groups_section(view: View, judged: JudgedTable, groups: Groups | None) -> list[Section]:
+    """How answers fare by the values of one column; no section where rows are not grouped."""
+    if groups is None or not judged.n_rows:
+        return []
+    name, found, positive = judged.by_group(groups, view.features, view.classes)
+    has_labels = any(own.n_labelled for own in found)
+    rates = [_rates(view, own, positive, has_labels) for own in found]
+    few = Marked(" (few rows)", tone="note small-group")
+    names = [Marked(own.group, *[few] * own.is_small, scope="row") for own in found]
+    rows = tuple((head, *own.values()) for head, own in zip(names, rates, strict=True))
+    table = Table((name, *rates[0]), rows, look="rates", title=f"Rates by {name}")
+    blocks: list[Block] = [Marked(_gap(view, found, has_labels), view.said("groups", name=name)), table]
+    if any(own.is_small for own in found):
+        labelled = "labelled " if has_labels else ""
+        blocks.append(view.said("few_rows", "note", small=SMALL_GROUP, labelled=labelled))
+    return [Section(f"By {name}", tuple(blocks), name="groups")]
+
+
+def _rates(view: View, own: GroupMetrics, positive: int | None, has_labels: bool) -> dict[str, str]:
+    """What is compared of a group, by the headings of the columns."""
+
+    def rate(value: float | None, c: int) -> str:
+        return with_soft(percent(value), f"of {own.n_by_class[c]:,}")
+
+    labelled = "" if own.n_labelled in (0, own.n_rows) else f"({own.n_labelled:,} labelled)"
+    cells: dict[str, str] = {"Rows": with_soft(f"{own.n_rows:,}", labelled)}
+    if has_labels:
+        ends = [f"{100 * end:.0f}" for end in own.accuracy_range or ()]
+        between = f"({' to '.join(ends)})" if ends else ""
+        cells[Marked(view.term("Accuracy|accuracy"), " (95 % interval)")] = with_soft(percent(own.accuracy), between)
+    cells[view.term("No answer|no answer")] = percent(own.abstention)
+    if positive is not None:
+        cells[f"Predicted {view.classes[positive]}"] = percent(own.predicted[positive])
+    if positive is not None and has_labels:
+        for name, value, c in (("positive", own.false_positive_rate, 0), ("negative", own.false_negative_rate, 1)):
+            term = view.term(f"False {name}s|false {name} rate")
+            cells[Marked(term, f" ({view.classes[positive]})")] = rate(value, c)
+    elif has_labels and len(view.classes) <= MAX_RECALLS:
+        cells |= {
+            Marked(view.term("Recall|recall"), f" of {label}"): rate(own.recall[c], c)
+            for c, label in enumerate(view.classes)
+        }
+    return cells
+
+
+def _gap(view: View, found: list[GroupMetrics], has_labels: bool) -> str:
+    """How far the accuracies of groups are apart."""
+    if not has_labels:
+        return view.said("unlabelled")
+    known = [
+        (own.accuracy or 0.0, own.accuracy_range, own.group) for own in found if own.accuracy_range and not own.is_small
+    ]
+    if len(known) < 2:
+        return ""
+    low, high = (choose(known, key=lambda own: own[0]) for choose in (min, max))
+    chance = view.said("overlap" if low[1][1] >= high[1][0] else "apart")
+    return view.said("gap", low=f"{percent(low[0])} ({low[2]})", high=f"{percent(high[0])} ({high[2]})", chance=chance)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -257,44 +361,42 @@ class ShownRows:
             self._explained[row.number] = explain(self.view.model, one, counterfactual=False)
         return self._explained[row.number]
 
-    def listed(self, rows: list[KeptRow]) -> list[dict[str, Any]]:
-        """Rows as the lists of abstained and novel rows show them."""
-        if not rows:
-            return []
+    def cards(self, rows: list[KeptRow]) -> list[Section]:
+        """Rows as the lists of abstained and novel rows show them, all but a few folded away."""
         explained, values = [self._explanation(row) for row in rows], np.stack([row.values for row in rows])
         reasons = self.view.reason_codes(values, [own.best for own in explained])
         parts = self.view.model.novelty_attribution(values)
-        return [self._listed(*own) for own in zip(rows, explained, parts, reasons, strict=True)]
+        cards = [self._card(*own) for own in zip(rows, explained, parts, reasons, strict=True)]
+        first, rest = (Section("", tuple(own), look="rows") for own in (cards[:MAX_CARDS], cards[MAX_CARDS:]))
+        more = f"{len(cards) - MAX_CARDS} more {'row' if len(cards) == MAX_CARDS + 1 else 'rows'}"
+        return [first, Section(more, (rest,))] if rest.blocks else [first]
 
-    def _listed(self, row: KeptRow, told: Explanation, parts: Floats, reasons: list[str]) -> dict[str, Any]:
-        classes, truth, label, is_open = self.view.classes, row.truth, told.best, told.abstains
-        novelty = float(parts.sum())
-        return {
-            "number": row.number + 1,
-            "truth": classes[truth] if truth >= 0 else "another label" if truth == OTHER_LABEL else None,
-            "is_wrong": truth not in (label, NO_LABEL) and not is_open,
-            "label": None if is_open else classes[label],
-            "class": label,
-            "ignorance": told.ignorance,
-            "novelty": novelty,
-            "unusual": unusual_text(self.scale, novelty),
-            "parts": self._named_parts(row, parts, novelty),
-            "reason": shown_line(told.summary, MAX_REASON),
-            "reason_codes": reasons,
-        }
+    def _card(self, row: KeptRow, told: Explanation, parts: Floats, reasons: list[str]) -> Section:
+        classes, truth, label, number = self.view.classes, row.truth, told.best, row.number + 1
+        blocks: list[Block] = [shown_line(told.summary, MAX_REASON)]
+        if truth != NO_LABEL:
+            true = classes[truth] if truth >= 0 else "another label"
+            is_wrong = truth != label and not told.abstains
+            blocks.append(Marked(f"Its label is {true}{f', not {classes[label]}' if is_wrong else ''}.", tone="note"))
+        named = ", ".join(self._named_parts(row, parts))
+        unusual = unusual_text(self.scale, float(parts.sum()))
+        unusual = f"{unusual[:1].upper()}{unusual[1:]}{named and f', in {named}'}."
+        blocks.append(Marked(unusual, tone="parts"))
+        if reasons:
+            costs = tuple(f"{k}. {reason}" for k, reason in enumerate(reasons, 1))
+            blocks.append(Section(f"Reason codes against {classes[1 - label]}", costs))
+        button = f'<button type="button" class="small" data-row="{number}">Open in what if</button>'
+        title = Marked(f"Row {number} ", Marked(f"ignorance {told.ignorance:.2f}", tone="note num"))
+        return Section(title, (*blocks, Marked(html=button)), look="card")
 
-    def _named_parts(self, row: KeptRow, parts: Floats, total: float) -> list[dict[str, Any]]:
+    def _named_parts(self, row: KeptRow, parts: Floats) -> list[str]:
         """The features that make a row novel, the largest part first."""
+        total = float(parts.sum())
         order = np.argsort(-parts, kind="stable")[:MAX_PARTS].tolist() if total > 0 else []
-        return [
-            {
-                "name": self.view.features[j],
-                "value": self.view.value(j, row.values[j]),
-                "share": float(parts[j] / total) if math.isfinite(total) else None,
-            }
-            for j in order
-            if parts[j] >= LEAST_SHARE * total
-        ]
+        named = [j for j in order if parts[j] >= LEAST_SHARE * total]
+        shares = [f" ({100 * parts[j] / total:.0f} %)" if math.isfinite(total) else "" for j in named]
+        values = [f"{self.view.features[j]} {self.view.value(j, row.values[j])}" for j in named]
+        return list(map(add, values, shares))
 
     def offered(self, rows: list[KeptRow]) -> list[dict[str, Any]]:
         """Rows that the page can load, in the table's order."""
@@ -311,6 +413,35 @@ class ShownRows:
             for number, own in zip(sorted(found), values, strict=True)
             if (told := self._explanation(found[number]))
         ]
+
+
+def abstained_section(view: View, judged: JudgedTable, shown: ShownRows) -> Section:
+    """The rows without an answer, those of largest ignorance first."""
+    rows, n, n_unsupported = judged.abstained.rows, judged.n_abstained, judged.n_unsupported
+    title = "Rows without an answer"
+    if not rows:
+        return Section(title, (view.said("none_abstained"),), name="abstained")
+    unsupported = view.said("unsupported", n=n_unsupported) if n_unsupported else ""
+    most = view.said("most_ignorant", n=len(rows)) if n > len(rows) else ""
+    told = view.said("abstained", n=n, n_rows=judged.n_rows, unsupported=unsupported, listed=most)
+    return Section(title, (told, *shown.cards(rows)), name="abstained")
+
+
+def novel_section(view: View, judged: JudgedTable, shown: ShownRows) -> Section:
+    """The rows that are most unlike training."""
+    rows, has_rows = judged.novel.rows, view.model.tree.profile.has_exemplars
+    if not rows:
+        return Section("Unusual rows", (view.said("no_rows"),), name="novel")
+    measure = view.said("neighbour", distance=view.said("distance")) if has_rows else view.said("residual")
+    return Section("Unusual rows", (view.said("novel", n=len(rows), measure=measure), *shown.cards(rows)), name="novel")
+
+
+def glossary_section(view: View) -> Section:
+    """Words that need an explanation."""
+    words = view.glossary.items()
+    entries = tuple((word, Marked(meaning, name=f"term-{word.replace(' ', '-')}")) for word, meaning in words)
+    folded = Section(f"{len(entries)} words of this page", (Table((), entries, "ll", "words"),))
+    return Section("Glossary", (folded,), name="glossary")
 
 
 def radius_text(radius: float) -> str:
@@ -356,18 +487,17 @@ def unusual_text(scale: NoveltyScale, novelty: float) -> str:
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def _controls(view: View, features: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _controls(view: View) -> list[dict[str, Any]]:
     """What the page needs to offer values of the features."""
     spread, kept = total_spread(view.model.tree), view.model.tree.profile.exemplar_row
-    shared = ("name", "full_name", "kind", "n_conditions", "importance")
     return [
-        {key: own[key] for key in shared}
+        own
         | (
             {"levels": view.categories.get(j, [])}
             if own["kind"] == "category"
             else _number_control(view.model, j, float(spread[j]), kept[:, j])
         )
-        for j, own in enumerate(features)
+        for j, own in enumerate(view.asked)
     ]
 
 
@@ -389,15 +519,3 @@ def _number_control(model: Model, j: int, spread: float, kept: Floats) -> dict[s
         "words": shown_names(kind.said_order) if kind.is_ordered else words,
         "date": date if kind.is_date else None,
     }
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Words that need an explanation
-# ---------------------------------------------------------------------------------------------------------------------
-
-
-@cache
-def glossary(kind: str) -> dict[str, str]:
-    """Words of the page about a kind of model, "rules" or "trees", and what they mean, in alphabetical order."""
-    words = json.loads((Path(__file__).parent / "templates" / "glossary.json").read_text(encoding="utf-8"))
-    return dict(sorted((words["all"] | words[kind]).items(), key=lambda own: own[0].lower()))

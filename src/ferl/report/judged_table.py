@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +16,7 @@ from ferl._tables.columns import Column
 from ferl._util.arrays import Bools, Floats, Ints
 from ferl._util.text import shown_line, shown_names
 from ferl.metrics import aurc, expected_calibration_error, risk_coverage_curve
-from ferl.metrics.comparison import SMALL_GROUP, count_groups, group_rows, positive_index
+from ferl.metrics.comparison import GroupMetrics, count_groups, group_rows, positive_index
 
 Cell = Callable[[int, int], Any]
 
@@ -26,7 +26,6 @@ N_BINS = 15  # of confidence, as in expected_calibration_error
 MAX_LINES = 6  # classes whose calibration is drawn
 MAX_POINTS = 200  # of a curve
 MAX_CLASSES = 40  # of a confusion matrix that can be read
-MAX_RECALLS = 4  # classes whose recall by group has a column
 
 
 class KeptRow(NamedTuple):
@@ -73,6 +72,22 @@ class Leading:
         values, rows = [*self.value, *value[best].tolist()], [*self.rows, *map(row_at, best.tolist())]
         order = np.argsort(-np.array(values), kind="stable")[: self.most].tolist()
         self.value, self.rows = [values[i] for i in order], [rows[i] for i in order]
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """What rows are grouped by.
+
+    Attributes
+    ----------
+    name : str
+        Of the column.
+    column : Column
+        Its values, one for each row of the table.
+    """
+
+    name: str
+    column: Column
 
 
 class JudgedTable:
@@ -170,6 +185,18 @@ class JudgedTable:
         """What becomes of all rows, in the order of the table."""
         return Outcomes(*(np.concatenate(own) for own in zip(*self._blocks, strict=True)))
 
+    @property
+    def figures(self) -> dict[str, float]:
+        """What is known of all rows, with labels and without."""
+        n, sizes = max(self.n_rows, 1), self.set_sizes
+        return {
+            "n_abstained": self.n_abstained,
+            "abstention": self.n_abstained / n,
+            "ignorance": self.ignorance / n,
+            "conflict": self.conflict / n,
+            "set_size": float(sizes @ np.arange(len(sizes)) / n),
+        }
+
     def calibration(self, names: list[str]) -> list[dict[str, Any]]:
         """For each drawn class its bins that hold rows: their mean probability, and the share that has the class."""
         return [
@@ -184,6 +211,37 @@ class JudgedTable:
             }
             for c, sums in zip(self.drawn_classes, self.bins.transpose(1, 0, 2), strict=True)
         ]
+
+    def by_group(
+        self, groups: Groups, features: list[str], classes: list[str]
+    ) -> tuple[str, list[GroupMetrics], int | None]:
+        """How answers fare by the values of one column.
+
+        Parameters
+        ----------
+        groups : Groups
+            What rows are grouped by.
+        features, classes : list of str
+            Their names as readers see them.
+
+        Returns
+        -------
+        name : str
+            Of the column.
+        found : list of GroupMetrics
+            The groups.
+        positive : int or None
+            Index of the class that rates of two classes are about.
+        """
+        outcomes, schema, name = self.outcomes, self.model.schema, groups.name
+        values, codes = group_rows(groups.column)
+        if name in (schema.names or ()):  # what people call the feature and its values
+            feature = list(schema.names or ()).index(name)
+            said = schema.kind(feature).values
+            name, values = features[feature], [str(said.get(value, value)) for value in values]
+        names, positive = shown_names(values), positive_index(classes)
+        answers = (outcomes.truth, outcomes.label, outcomes.abstains)
+        return shown_line(name, 60), count_groups(*answers, names, codes, len(classes), positive), positive
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -247,20 +305,8 @@ def measures(judged: JudgedTable, classes: list[str]) -> dict[str, Any] | None:
             }
             for c, name in enumerate(classes)
         ],
-        "confusion": {
-            "rows": [
-                {
-                    "name": name,
-                    "is_class": row < n_classes,
-                    "counts": counts[row].tolist(),
-                    "shares": (counts[row] / max(n_rows[row], 1)).tolist(),
-                }
-                for row, name in enumerate([*classes, "other labels"])
-                if row < n_classes or n_rows[row]
-            ]
-        }
-        if n_classes <= MAX_CLASSES
-        else None,
+        # Labels that are none of the classes have the last row, if there are some.
+        "confusion": counts[: n_classes + (n_rows[-1] > 0)].tolist() if n_classes <= MAX_CLASSES else None,
         "reliability": judged.calibration(classes),
         "risk_coverage": np.column_stack([coverage, risk])[thinned].tolist(),
     }
@@ -273,79 +319,4 @@ def _parts(correct: Bools, abstains: Bools) -> dict[str, float]:
         "open_right": float((correct & abstains).mean()),
         "open_wrong": float((~correct & abstains).mean()),
         "wrong": float((~correct & ~abstains).mean()),
-    }
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Groups of rows
-# ---------------------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class Groups:
-    """What rows are grouped by.
-
-    Attributes
-    ----------
-    name : str
-        Of the column.
-    column : Column
-        Its values, one for each row of the table.
-    """
-
-    name: str
-    column: Column
-
-
-def group_summary(
-    judged: JudgedTable, groups: Groups | None, features: list[str], classes: list[str]
-) -> dict[str, Any] | None:
-    """How answers fare by the values of one column.
-
-    Parameters
-    ----------
-    judged : JudgedTable
-        The table.
-    groups : Groups or None
-        What its rows are grouped by; None: by nothing.
-    features, classes : list of str
-        Their names as readers see them.
-
-    Returns
-    -------
-    dict or None
-    """
-    if groups is None or not judged.n_rows:
-        return None
-    outcomes, schema, name = judged.outcomes, judged.model.schema, groups.name
-    values, codes = group_rows(groups.column)
-    if name in (schema.names or ()):  # what people call the feature and its values
-        feature = list(schema.names or ()).index(name)
-        said = schema.kind(feature).values
-        name, values = features[feature], [str(said.get(value, value)) for value in values]
-    positive = positive_index(classes)
-    found = count_groups(
-        outcomes.truth, outcomes.label, outcomes.abstains, shown_names(values), codes, len(classes), positive
-    )
-    rows = [asdict(own) for own in found]
-    known = [own for own in rows if own["accuracy"] is not None and not own["is_small"]]
-    gap = None
-    if len(known) > 1:
-        low, high = (choose(known, key=lambda own: own["accuracy"]) for choose in (min, max))
-        gap = {
-            "low": low["group"],
-            "low_accuracy": low["accuracy"],
-            "high": high["group"],
-            "high_accuracy": high["accuracy"],
-            "overlaps": low["accuracy_range"][1] >= high["accuracy_range"][0],
-        }
-    return {
-        "name": shown_line(name, 60),
-        "rows": rows,
-        "positive": None if positive is None else classes[positive],
-        "recall_of": list(range(len(classes))) if len(classes) <= MAX_RECALLS else [],
-        "has_labels": any(own.n_labelled for own in found),
-        "small": SMALL_GROUP,
-        "n_small": sum(own.is_small for own in found),
-        "gap": gap,
     }

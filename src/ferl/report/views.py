@@ -1,35 +1,44 @@
 """What a report shows of a model, by its kind: rules, a tree, charts, a scorecard, reason codes.
 
-:func:`view_of` gives the view of a model. A third kind of model needs a class here, a file ``templates/kind_*.html``
-with its words and its list of rules, a form in ``page_form`` and an engine in ``static/ferl.js``.
+:func:`view_of` gives the view of a model. A third kind of model needs a class here with its sections, its sentences in
+``templates/words.json``, a form in ``page_form`` and an engine in ``static/ferl.js``.
 """
 
 from __future__ import annotations
 
+import json
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial, singledispatch
+from functools import cache, cached_property, partial, singledispatch
+from itertools import groupby
+from pathlib import Path
+from string import Formatter
 from typing import Any
 
 import numpy as np
 
 from ferl._models.model import Model
 from ferl._models.rule_model import RuleModel
-from ferl._models.shapes import read_shapes
+from ferl._models.shapes import Curve, Interaction, feature_importances, read_shapes
 from ferl._models.tree_model import TreeModel
+from ferl._tables import add_up_indicators
 from ferl._tell.conditions import Condition
 from ferl._tell.curves import OUTSIDE_CARD, Points, ScoreTable, read_score_table
+from ferl._tell.page import Block, Marked, Section, Table
 from ferl._tell.reasons import read_reasons
 from ferl._tell.statements import Statement, Style, conditions_of, statements
 from ferl._util.arrays import Floats
 from ferl._util.text import cut, number_text, shown_line, shown_names
-from ferl.report.charts import shape_charts
+from ferl.report.charts import drawn, percent, rounded, shape_charts
 from ferl.report.page_form import numbers, slider_range
 
 MAX_CATEGORY_LETTERS = 30
 MAX_SHARES = 6  # classes of a bar; the rest is one part
 MAX_CARD_CLASSES = 6  # columns of points that a page has room for
+MAX_OPEN_RULES, MAX_OPEN_CURVES = 12, 6  # that are not folded away
+N_TINTS = 8  # colours of classes
 MAX_LETTERS = 300  # of what a line is about
 N_REASONS = 4  # for each row; what lenders name at most
 POINTS = Points()
@@ -52,6 +61,10 @@ class View:
         Puts its statements into words.
     target : str or None
         Name of what is predicted; None: the model does not hold it.
+    glossary : dict
+        Words of the page, and what they mean.
+    rules : list of Statement
+        In the order of the page.
     """
 
     def __init__(self, model: Model) -> None:
@@ -72,10 +85,16 @@ class View:
         renamed = replace(schema, names=tuple(self.features), categories=tuple(own), kinds=tuple(kinds))
         self.shown = replace(model, schema=renamed)
         self.style = Style(self.shown, self.columns, self.classes, all_classes=False)
+        self.glossary, self._sentences, self._tiles = words_of(model.kind)
+        self.rules = list(statements(self.shown))
 
-    def parts(self) -> dict[str, Any]:
-        """What the kind of the model has: ``rules``, ``tree``, ``shapes`` and ``card``; and for the form, ``page``."""
+    def sections(self) -> list[Section]:
+        """What the kind of the model has, the rules among it."""
         raise NotImplementedError
+
+    def form(self) -> dict[str, Any]:
+        """What the form shows besides: averages, and reason codes; None where the kind has none."""
+        return {"usual": None, "reasons": None}
 
     def reason_codes(self, rows: Floats, labels: list[int]) -> list[list[str]]:
         """What cost rows of these most probable classes most; empty lists where that cannot be told."""
@@ -94,17 +113,118 @@ class View:
         """Conditions in words; a threshold stays with its band where a line wraps."""
         return [cut(own.text(self.columns[own.feature])).replace(" ±", "\u00a0±") for own in conditions]
 
-    def _rule(self, rule: Statement) -> dict[str, Any]:
-        """What rules of all kinds have."""
-        return {
-            "number": rule.number,
-            "node": rule.node,
-            "conditions": self.conditions(rule.conditions),
-            "class": rule.label,
-            "label": self.classes[rule.label],
-            "support": rule.support,
-            "share": rule.share,
-        }
+    def term(self, text: str) -> Marked:
+        """A word that the glossary explains, or text and its word, "Novelty|novelty"; all others are code."""
+        shown, _, word = text.rpartition("|")
+        if word not in self.glossary:
+            return Marked(text, tone="code")
+        return Marked(shown or word, tone="term", term=word, title=self.glossary[word])
+
+    def said(self, name: str, tone: str = "", /, **values: Any) -> Marked:
+        """A sentence of the page by its name."""
+        return self._filled(self._sentences[name], values, tone)
+
+    def _filled(self, text: str, values: dict[str, Any], tone: str = "") -> Marked:
+        """A text with its values, as _Texts has them; what is in brackets is a term."""
+        pieces = [_TEXTS.vformat(own, (), values) for own in re.split(r"[\[\]]", text)]
+        marks = {"tone": tone} if tone else {}
+        return Marked(*(self.term(own) if k % 2 else own for k, own in enumerate(pieces)), **marks)
+
+    def tiles(self, name: str, figures: dict[str, Any]) -> Table:
+        """Figures side by side: what each is called, its value, and more of it; without those that are not known."""
+        rows = []
+        for key, *texts, more in self._tiles[name]:
+            if figures.get(key) is not None:
+                cells = [self._filled(text, figures) for text in texts]
+                rows.append((*cells, self._filled(self._sentences.get(more, more), figures, "more")))
+        return Table((), tuple(rows), "lrl", "tiles")
+
+    @cached_property
+    def asked(self) -> list[dict[str, Any]]:
+        """The features: what they hold, how often rules ask for them, and how much that explains."""
+        model, schema = self.model, self.model.schema
+        asked = np.bincount(model.tree.feature[1:], minlength=len(self.columns))
+        conditions = add_up_indicators(asked[None].astype(np.float64), model.missing_features)[0]
+        importance, names = feature_importances(model), model.feature_names()
+        return [
+            {
+                "name": name,
+                "full_name": shown_line(names[j]),
+                "kind": "number" if schema.categories[j] is None else "category",
+                "n_conditions": int(conditions[j]),
+                "importance": float(importance[j]),
+            }
+            for j, name in enumerate(self.features)
+        ]
+
+    def chip(self, c: int, **marks: Any) -> Marked:
+        """The name of a class beside its colour."""
+        return Marked(self.classes[c], tone=f"chip c{c % N_TINTS}", **marks)
+
+    @cached_property
+    def texts(self) -> dict[int | None, list[str]]:
+        """The conditions of each rule, by its number."""
+        return {rule.number: self.conditions(rule.conditions) for rule in self.rules}
+
+    def page_rules(self) -> list[dict[str, Any]]:
+        """The rules as the form lists them."""
+        return [
+            {
+                "number": rule.number,
+                "node": rule.node,
+                "conditions": self.texts[rule.number],
+                "label": self.classes[rule.label],
+                "class": rule.label,
+                "confidence": float(rule.adds[rule.label]),
+            }
+            for rule in self.rules
+        ]
+
+    def _rule_cells(self, rule: Statement, *more: str) -> list[Marked]:
+        """The cells that rules of all kinds have: number, conditions and support."""
+        texts = [Marked(text, tone="condition") for text in self.texts[rule.number]]
+        joined = [piece for text in texts for piece in (" and ", text)][1:] or [Marked("always", tone="soft")]
+        return [
+            Marked(str(rule.number), key=rule.number, name=f"rule-{rule.number}"),
+            Marked(*joined, *more),
+            Marked(with_soft(rounded(rule.support), f"({100 * rule.share:.0f} %)"), key=rule.support),
+        ]
+
+    def _rules_section(self, about: str, table: Table) -> Section:
+        count, tools = counted(len(table.rows), "rule"), "rule_tools"
+        look = "open" if len(table.rows) <= MAX_OPEN_RULES else ""
+        listed = Section(f"All {count}", (Marked(html=drawn("drawings", tools, count)), table), look=look)
+        return Section("Rules", (about, listed), name="rules")
+
+
+@cache
+def words_of(kind: str) -> tuple[dict[str, str], dict[str, str], dict[str, Any]]:
+    """Of a kind of model, "rules" or "trees": the glossary in alphabetical order, sentences by their names, tiles."""
+    words = json.loads((Path(__file__).parent / "templates" / "words.json").read_text(encoding="utf-8"))
+    glossary, sentences = (words[part]["all"] | words[part][kind] for part in ("glossary", "sentences"))
+    return dict(sorted(glossary.items(), key=lambda own: own[0].lower())), sentences, words["tiles"]
+
+
+class _Texts(Formatter):
+    """Texts with values: "{share!p}" is a percentage, "{count!n}" a number of rows."""
+
+    def convert_field(self, value: Any, conversion: Any) -> Any:
+        if conversion == "n":
+            return counted(value, "row")
+        return percent(value) if conversion == "p" else super().convert_field(value, conversion)
+
+
+_TEXTS = _Texts()
+
+
+def with_soft(text: str, more: str) -> Marked:
+    """Text, and more of it that does not stand out."""
+    return Marked(text, *([Marked(f" {more}", tone="soft")] if more else []))
+
+
+def counted(n: int, thing: str) -> str:
+    """A number of things, "1 rule" or "1,200 rules"."""
+    return f"{n:,} {thing if n == 1 else f'{thing}s'}"
 
 
 @singledispatch
@@ -131,42 +251,38 @@ def class_shares(consequent: Floats) -> list[dict[str, Any]]:
 class TreeView(View):
     """Of a tree: its rules, strongest support first, and its nodes."""
 
-    def parts(self) -> dict[str, Any]:
-        """Rules and tree; nodes are a flat list, since a template that called itself would be limited in depth."""
-        tree, rules = self.model.tree, statements(self.shown)
-        number = {rule.node: rule.number for rule in rules}
-        depth = [*tree.depth.tolist(), 0]
+    def sections(self) -> list[Section]:
+        """Rules and tree."""
+        table = Table(
+            ("#", "If", "Then", "Confidence", "Support"),
+            tuple(map(self._rule_row, self.rules)),
+            "rllrr",
+            "rule-table of-trees",
+        )
+        leaf, said = self.model.tree.is_leaf, self.said("rules", "note")
+        if not all(leaf[rule.node] for rule in self.rules):
+            said = Marked(said, self.said("beginnings"), tone="note")
+        tree = (self.said("tree", "note"), Marked(html=self._drawing()))
+        return [self._rules_section(said, table), Section("Tree", tree, name="tree")]
+
+    def _rule_row(self, rule: Statement) -> tuple[str, ...]:
+        is_leaf, confidence = self.model.tree.is_leaf[rule.node], float(rule.adds[rule.label])
+        more = [] if is_leaf else [Marked(" (beginning of a rule)", tone="note")]
+        number, conditions, support = self._rule_cells(rule, *more)
+        bar = Marked(html=drawn("drawings", "class_bar", class_shares(rule.adds), self.classes))
+        then = Marked(self.chip(rule.label), bar, key=rule.label)
+        return number, conditions, then, Marked(f"{confidence:.2f}", key=confidence), support
+
+    def _drawing(self) -> str:
+        """All nodes, in the order of the tree: a flat list, since a template that called itself has a limited depth."""
+        tree, nodes = self.model.tree, range(1, self.model.tree.n_nodes)
         ranges = [slider_range(self.model, feature) for feature in range(self.model.n_features)]
-        label, confidence, weight = tree.consequent.argmax(axis=1), tree.consequent.max(axis=1), tree.weight
-        listed = [
-            self._rule(rule)
-            | {
-                "is_leaf": bool(tree.is_leaf[rule.node]),
-                "confidence": float(rule.adds[rule.label]),
-                "shares": class_shares(rule.adds),
-            }
-            for rule in rules
-        ]
-        nodes = [
-            {
-                "node": node,
-                "depth": depth[node],
-                "is_leaf": bool(tree.is_leaf[node]),
-                "n_closed": max(depth[node] - depth[node + 1], 0) if tree.is_leaf[node] else 0,
-                "condition": self.conditions(conditions_of(self.shown, [node]))[0] if node else "",
-                "band": self._band(node, ranges) if node else None,
-                "rule": number.get(node),
-                "label": self.classes[label[node]],
-                "class": int(label[node]),
-                "confidence": float(confidence[node]),
-                "shares": class_shares(tree.consequent[node]),
-                "support": float(weight[node]),
-                "share": float(weight[node] / weight[0]),
-            }
-            for node in range(tree.n_nodes)
-        ]
-        page = {"usual": None, "reasons": None}
-        return {"rules": listed, "tree": nodes, "shapes": None, "card": None, "page": page}
+        conditions = ["", *(self.conditions(conditions_of(self.shown, [node]))[0] for node in nodes)]
+        bands = [None, *(self._band(node, ranges) for node in nodes)]
+        numbered = {rule.node: rule.number for rule in self.rules}
+        return drawn(
+            "tree", "nodes", tree, conditions, bands, numbered, list(map(class_shares, tree.consequent)), self.classes
+        )
 
     def _band(self, node: int, ranges: list[tuple[float, float]]) -> str | None:
         """Membership over the range of training as the points of a polygon, 100 wide and 20 high."""
@@ -195,62 +311,102 @@ class RuleView(View):
 
     def __init__(self, model: RuleModel) -> None:
         super().__init__(model)
-        self.is_card = model.n_rules > 0 and len(model.classes) > 1
-
-    def parts(self) -> dict[str, Any]:
-        """Rules, the most important features first, charts, and the scorecard; ``page`` has averages and reasons."""
-        rules, shapes = statements(self.shown), read_shapes(self.shown)
-        listed = [
-            self._rule(rules[index])
-            | {
-                "about": " and ".join(self.features[feature] for feature in shape.features),
-                "group": group,
-                "against": self.classes[int(rules[index].adds.argmin())],
-                "weight": float(np.ptp(rules[index].adds)),
-            }
-            for group, shape in enumerate(shapes.all)
-            for index in shape.rules
-        ]
-        usual = self.model.share_among_features(self.model.mean_contributions[None])[0]
-        page, card = {"usual": numbers(usual), "reasons": None}, None
-        if self.is_card:
+        self.shapes = read_shapes(self.shown)
+        self.rules = [self.rules[index] for shape in self.shapes.all for index in shape.rules]
+        self.card: ScoreTable | None = None
+        if model.n_rules and len(model.classes) > 1:
             scale, style = partial(POINTS.scale, positive=1), replace(self.style, max_listed=None)
-            table = read_score_table(self.shown, style, scale, partial(scale, offset=POINTS.neutral))
-            candidates: list[dict[str, Any]] = [
-                {"feature": own.feature, "rules": list(own.rules)} for own in table.curves
-            ]
-            for own, curve in zip(candidates, table.curves, strict=True):
-                own["rules"] += [self.model.n_rules + term for term in curve.pictures]
-            apart = [*table.alone, *(self.model.n_rules + term for term in table.maps)]
-            page["reasons"] = {
-                "candidates": candidates + [{"feature": None, "rules": [term]} for term in apart],
-                "usual": numbers(self.model.mean_contributions),
-                "unit": POINTS.unit,
-                "neutral": POINTS.neutral,
-                "most": N_REASONS,
-            }
-            card = self._card(table) if len(self.classes) <= MAX_CARD_CLASSES else None
-        charts = shape_charts(self.shown, self.style, shapes)
-        return {"rules": listed, "tree": None, "shapes": charts, "card": card, "page": page}
+            self.card = read_score_table(self.shown, style, scale, partial(scale, offset=POINTS.neutral))
 
-    def _card(self, table: ScoreTable) -> dict[str, Any]:
-        """The scorecard: ``heads`` of the columns of points, ``groups`` of lines, and ``meaning`` of totals."""
-        groups: list[dict[str, Any]] = []
-        for line in table.with_base():
-            if not groups or groups[-1]["name"] != line.name:
-                groups.append({"name": line.name, "lines": []})
-            groups[-1]["lines"].append({"when": cut(line.when, MAX_LETTERS), "points": POINTS.texts(line)})
-        return {
-            "heads": [f"Points for {self.classes[1]}"] if len(self.classes) == 2 else self.classes,
-            "groups": groups,
-            "meaning": POINTS.meaning(self.classes, 1),
-            "outside": OUTSIDE_CARD if len(self.model.gated_columns) else "",
+    def sections(self) -> list[Section]:
+        """Curves and maps, rules, the most important features first, and the scorecard."""
+        found = [self._shapes_section(), self._listed_section()]
+        if self.card is not None and len(self.classes) <= MAX_CARD_CLASSES:
+            found.append(self._card_section(self.card))
+        return found
+
+    def form(self) -> dict[str, Any]:
+        """What rows have on average, and what reason codes are chosen from."""
+        usual = self.model.share_among_features(self.model.mean_contributions[None])[0]
+        if self.card is None:
+            return {"usual": numbers(usual), "reasons": None}
+        candidates: list[dict[str, Any]] = [
+            {"feature": own.feature, "rules": [*own.rules, *(self.model.n_rules + term for term in own.pictures)]}
+            for own in self.card.curves
+        ]
+        apart = [*self.card.alone, *(self.model.n_rules + term for term in self.card.maps)]
+        reasons = {
+            "candidates": candidates + [{"feature": None, "rules": [term]} for term in apart],
+            "usual": numbers(self.model.mean_contributions),
+            "unit": POINTS.unit,
+            "neutral": POINTS.neutral,
+            "most": N_REASONS,
         }
+        return {"usual": numbers(usual), "reasons": reasons}
+
+    def _shapes_section(self) -> Section:
+        names, charts = self.classes, shape_charts(self.shown, self.style, self.shapes)
+        curves, maps, top = charts["curves"], charts["maps"], charts["top"]
+        drawn_for = f"{names[1]} (up) and {names[0]} (down)" if len(names) == 2 else "each class"
+
+        def figure(own: list[dict[str, Any]]) -> Marked:
+            return Marked(html=drawn("shapes", "curves", own, names, top))
+
+        shown = figure(curves[:MAX_OPEN_CURVES]) if curves else self.said("no_curve", "note")
+        blocks: list[Block] = [self.said("curves", drawn=drawn_for, top=top), shown]
+        if len(curves) > MAX_OPEN_CURVES:
+            n_more = counted(len(curves) - MAX_OPEN_CURVES, "more curve")
+            blocks.append(Section(n_more, (figure(curves[MAX_OPEN_CURVES:]),)))
+        if maps:
+            chips = [piece for c in range(min(len(names), N_TINTS)) for piece in (self.chip(c), " ")]
+            drawing = Marked(html=drawn("shapes", "maps", maps))
+            blocks.append(
+                Section(f"{counted(len(maps), 'pair')} of features", (Marked(self.said("maps"), *chips), drawing))
+            )
+        return Section("Curves", tuple(blocks), name="shapes")
+
+    def _listed_section(self) -> Section:
+        order = [(group, own, rule) for group, own in enumerate(self.shapes.all) for rule in own.rules]
+        rows = tuple(
+            self._rule_row(group, shape, rule) for (group, shape, _), rule in zip(order, self.rules, strict=True)
+        )
+        heads = ("#", "About", "If", "Speaks for", "Weight", "Support")
+        return self._rules_section(self.said("rules", "note"), Table(heads, rows, "rlllrr", "rule-table of-rules"))
+
+    def _rule_row(self, group: int, shape: Curve | Interaction, rule: Statement) -> tuple[str, ...]:
+        number, conditions, support = self._rule_cells(rule)
+        about = Marked(" and ".join(self.features[feature] for feature in shape.features), key=group)
+        against = Marked(f" against {self.classes[int(rule.adds.argmin())]}", tone="note")
+        label = Marked(self.chip(rule.label), *([against] if len(self.classes) > 2 else []), key=rule.label)
+        weight = float(np.ptp(rule.adds))
+        return number, about, conditions, label, Marked(f"{weight:.2f}", key=weight), support
+
+    def _card_note(self) -> Block:
+        outside = OUTSIDE_CARD if len(self.model.gated_columns) else ""
+        return self.said("card_note", "note", outside=outside)
+
+    def _card_section(self, table: ScoreTable) -> Section:
+        lines, rows = table.with_base(), []
+        sizes = [(name, len(list(own))) for name, own in groupby(lines, key=lambda line: line.name)]
+        names = [cell for name, n in sizes for cell in (Marked(name, scope="rowgroup", span=n), *[""] * (n - 1))]
+        rows = [
+            (name, cut(line.when, MAX_LETTERS), *POINTS.texts(line)) for name, line in zip(names, lines, strict=True)
+        ]
+        heads = [f"Points for {self.classes[1]}"] if len(self.classes) == 2 else self.classes
+        align = "ll" + "r" * len(heads)
+        card = Table(("Feature", "Value", *heads), tuple(rows), align, "card-table", "Scorecard")
+        n, things = len(sizes) - 1, "feature or rule" if len(sizes) == 2 else "features and rules"
+        about = self.said("card", meaning=" ".join(POINTS.meaning(self.classes, 1)))
+        return Section(
+            "Scorecard",
+            (about, Section(f"The card: {n} {things}", (card,)), self._card_note()),
+            name="scorecard",
+        )
 
     def reason_codes(self, rows: Floats, labels: list[int]) -> list[list[str]]:
         """What cost each row most on its way to the less probable class, of two; others leave open which one."""
         found: list[list[str]] = [[] for _ in labels]
-        if not self.is_card or len(self.classes) != 2:
+        if self.card is None or len(self.classes) != 2:
             return found
         for wanted, name in enumerate(self.model.classes.tolist()):
             indices = [index for index, own in enumerate(labels) if own != wanted]

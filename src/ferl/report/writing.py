@@ -7,12 +7,10 @@ import hashlib
 import json
 import math
 import os
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from numpy.typing import ArrayLike, NDArray
 
@@ -28,6 +26,7 @@ from ferl._util.arrays import Ints
 from ferl._util.files import replace_text
 from ferl._util.text import shown
 from ferl._util.threads import n_threads
+from ferl.report.charts import templates
 from ferl.report.content import summarise
 from ferl.report.judged_table import NO_LABEL, OTHER_LABEL, Cell, Groups, JudgedTable
 from ferl.rules import FERLClassifier
@@ -56,60 +55,18 @@ def render(summary: dict[str, Any]) -> str:
     scripts = [_static(*ENGINE), _static(*PAGE)]
     allowed = " ".join(map(_hash, scripts))
     policy = f"script-src {allowed}; style-src {_hash(style)}; base-uri 'none'; form-action 'none'"
-    page = _environment().get_template("report.html")
-    return page.render(
-        **summary,
-        tint={c: f"c{c % 8}" for c in range(len(summary["classes"]))} | {None: "rest"},
-        policy=f"default-src 'none'; {policy}",
-        style=Markup(style),
-        engine_script=Markup(scripts[0]),
-        page_script=Markup(scripts[1]),
-        page_json=Markup(script_json(summary["page"])),
+    return (
+        templates()
+        .get_template("report.html")
+        .render(
+            **summary,
+            policy=f"default-src 'none'; {policy}",
+            style=Markup(style),
+            engine_script=Markup(scripts[0]),
+            page_script=Markup(scripts[1]),
+            page_json=Markup(script_json(summary["page"])),
+        )
     )
-
-
-@cache
-def _environment() -> Environment:
-    """The templates, compiled once."""
-    environment = Environment(
-        loader=FileSystemLoader(_HERE / "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["percent"] = percent
-    environment.filters["rounded"] = rounded
-    return environment
-
-
-def percent(share: float | None, decimals: int = 1) -> str:
-    """A share in percent; a dash where there is none.
-
-    Examples
-    --------
-    >>> percent(0.8126), percent(1.0), percent(None), percent(0.25, 0), percent(0.996, 0), percent(0.9996)
-    ('81.3 %', '100 %', '-', '25 %', 'more than 99 %', 'more than 99.9 %')
-    """
-    if share is None:
-        return "-"
-    if share in (0, 1):
-        return f"{100 * share:.0f} %"
-    least = 10.0**-decimals  # percent that these decimals tell from nothing, and from all
-    if 100 * share < least / 2:
-        return f"less than {least:g} %"
-    return f"{100 * share:.{decimals}f} %" if 100 * share < 100 - least / 2 else f"more than {100 - least:g} %"
-
-
-def rounded(value: float) -> str:
-    """A weight of rows: one decimal of small ones, none of large ones.
-
-    Examples
-    --------
-    >>> rounded(12.34), rounded(12345.6)
-    ('12.3', '12,346')
-    """
-    return f"{value:.1f}" if value < 1000 else f"{value:,.0f}"
 
 
 def script_json(value: Any) -> str:

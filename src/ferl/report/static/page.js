@@ -2,21 +2,23 @@
 "use strict";
 
 (() => {
-  const { data, byId } = ferlTools;
+  const { data, byId, element } = ferlTools;
 
   function sortableRules() {
-    const table = byId("rule-table"), body = table.tBodies[0], heads = [...table.tHead.rows[0].cells];
-    heads.forEach((head, column) => {
-      const button = head.querySelector("button");
-      if (!button) return;
+    const table = document.querySelector(".rule-table"), body = table.tBodies[0], heads = [...table.tHead.rows[0].cells];
+    const keys = (column) => [...body.rows].map((row) => Number(row.cells[column].dataset.key));
+    const sortable = heads.filter((_, column) => body.rows[0]?.cells[column].dataset.key !== undefined);
+    const mark = (own, order) => sortable.forEach((head) => head.setAttribute("aria-sort", head === own ? order : "none"));
+    for (const head of sortable) {
+      const column = heads.indexOf(head), button = element("button", { type: "button" }, ...head.childNodes);
+      head.append(button);
       button.addEventListener("click", () => {
-        const down = head.getAttribute("aria-sort") === "ascending";
-        heads.forEach((other) => other.hasAttribute("aria-sort") && other.setAttribute("aria-sort", "none"));
-        head.setAttribute("aria-sort", down ? "descending" : "ascending");
-        const key = (row) => Number(row.cells[column].dataset.key);
+        const down = head.getAttribute("aria-sort") === "ascending", key = (row) => Number(row.cells[column].dataset.key);
+        mark(head, down ? "descending" : "ascending");
         body.append(...[...body.rows].sort((one, other) => (down ? key(other) - key(one) : key(one) - key(other))));
       });
-    });
+    }
+    mark(sortable.find((head) => keys(heads.indexOf(head)).every((key, k, all) => !k || all[k - 1] <= key)), "ascending");
     const filter = byId("rule-filter");
     filter.addEventListener("input", () => {
       const wanted = filter.value.trim().toLowerCase();
@@ -37,7 +39,7 @@
   function openTarget(showAllRules) {
     const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
     if (!target) return;
-    if (target.hidden) showAllRules();
+    if (target.closest("[hidden]")) showAllRules();
     for (let own = target; own; own = own.parentElement) if (own.tagName === "DETAILS") own.open = true;
     target.scrollIntoView();
   }
