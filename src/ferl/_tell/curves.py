@@ -304,7 +304,7 @@ def read_score_table(
             base += shape.mean
             found.append(_scaled(shape, scale))
         else:
-            found.append(shape)
+            found.append(Shape(shape.features, shape.rules, shape.pictures, shape.mean, shape.importance))
     value = None if model.curves is None else scale(model.curves.value)
     return ScoreTable(model, style, (scale_base or scale)(base), tuple(found), scale(model.rules.weight), value)
 
