@@ -20,6 +20,9 @@ inline std::vector<Start> starts(const Tuning& tuning) {
   return {{true, tuning.linear_tau}, {false, tuning.empty_tau}};
 }
 
+// The ridges that are tried, strong to weak: more of them where there are more rows.
+std::vector<double> ridges(const Sample& sample, const Tuning& tuning);
+
 // The part (0 .. n_parts - 1) of each row: alike in the classes, by content.
 std::vector<int> stratified_parts(const Sample& sample, std::size_t n_rows, int n_parts);
 

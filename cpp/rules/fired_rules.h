@@ -19,7 +19,7 @@ struct SignedRule {
 struct FiredRule {
   Rule rule;
   int sign = 0;
-  AlignedVector<float> firing = {};  // [row]; of the first kPlainRows where those of all rows are packed
+  AlignedVector<float> firing = {};  // [row]; of the first n_plain_ where those of all rows are packed
   PackedFiring packed = {};
   FiringMoments moments = {};       // over all rows to fit
   FiringMoments path_moments = {};  // over the rows that the path is fitted on
@@ -52,6 +52,7 @@ class FiredRules {
   const Task& task_;
   const PathRows& rows_;
   bool is_packed_;
+  std::size_t n_plain_;
   std::vector<FiredRule> rules_;
 };
 

@@ -102,7 +102,8 @@ LearnedRules grow_rules(const Sample& sample, const RuleOptions& options, Monito
   // Weights: the mean over the best choices; then fewer rules that give nearly the same answers.
   const Weights whole = averaged(path, chosen, tuning);
   const double ridge = best.ridge / (best.scale * best.scale);  // of weights that are larger by the scale
-  const PruneOptions prune_options{options.prune, options.max_rules, options.min_rule_worth, ridge};
+  const double tolerance = std::min(options.prune, tuning.prune_nats / static_cast<double>(sample.n_rows));
+  const PruneOptions prune_options{tolerance, options.max_rules, options.min_rule_worth, ridge};
   const Pruned pruned = prune(path.fit_rows(), path.columns(), whole, prune_options, tuning, pool);
 
   LearnedRules out = learned(path, pruned, best.ridge, sample.n_classes);
