@@ -13,10 +13,11 @@ namespace ferl::rules {
 
 namespace {
 
-// Where conditions may begin and end. Paths scan the first rows of those that they are fitted on, which are among those
-// of inner validation.
+// Where conditions may begin and end. Paths scan the first rows of those that they are fitted on. At least half of any
+// rows of a class are fitted on, so that these are among twice as many.
 Grid make_candidates(const Sample& sample, const RuleOptions& options, ThreadPool& pool) {
-  const std::size_t n_located = options.tuning.validation_rows;
+  const std::size_t n_scanned = std::max(options.tuning.most_path_rows, options.tuning.path_rows);
+  const std::size_t n_located = 2 * (n_scanned + static_cast<std::size_t>(sample.n_classes));
   if (!options.words) return make_grid(sample, n_located, options.tuning, pool);
   const auto& words = *options.words;
   return make_word_grid(sample, options.max_conditions == 1 ? without_opposites(words) : words, n_located,

@@ -14,6 +14,7 @@ from ferl._util.text import caller_level, shown
 from ferl._util.threads import n_threads
 
 MAX_CONDITIONS = 3  # of a rule
+AUTO_RULES = 1200  # the most that inner validation chooses from
 WORDS_FROM_TABLE = ("quantile", "triangles", "width", "mdlp")
 
 
@@ -162,6 +163,12 @@ class RuleSettings(Settings):
 
     max_conditions: int
     prune: float
+
+    @classmethod
+    def of(cls, parameters: Mapping[str, Any]) -> Self:
+        """Settings of a classifier's parameters; ``max_rules="auto"`` leaves the number to inner validation."""
+        most = {"max_rules": AUTO_RULES} if parameters["max_rules"] == "auto" else {}
+        return super().of({**parameters, **most})
 
     @staticmethod
     def presets(given: Mapping[str, Any]) -> dict[str, Any]:
