@@ -43,15 +43,20 @@ std::vector<double> ridges(const Sample& sample, const Tuning& tuning) {
   return out;
 }
 
-std::vector<int> stratified_parts(const Sample& sample, std::size_t n_rows, int parts) {
+std::vector<int> stratified_parts(const Sample& sample, std::size_t n_rows, int parts, int turn) {
   // Classes begin where the last one ended, so that the rows of many small classes are spread over the parts.
   std::vector<int> part(n_rows);
   std::vector<std::vector<Row>> of_class(static_cast<std::size_t>(sample.n_classes));
   for (std::size_t i = 0; i < n_rows; ++i)
     of_class[static_cast<std::size_t>(sample.y[i])].push_back(static_cast<Row>(i));
-  int turn = 0;
-  for (const auto& rows : of_class)
-    for (const Row i : rows) part[i] = turn++ % parts;
+  int dealt = 0;
+  for (auto& rows : of_class) {
+    if (turn > 0) {
+      const auto other_key = [&](Row i) { return mix(sample.key[i] ^ mix(static_cast<std::uint64_t>(turn))); };
+      std::sort(rows.begin(), rows.end(), [&](Row a, Row b) { return other_key(a) < other_key(b); });
+    }
+    for (const Row i : rows) part[i] = dealt++ % parts;
+  }
   return part;
 }
 
@@ -60,11 +65,11 @@ namespace {
 // All paths of all starts and folds, grown from one size to the next together.
 class InnerValidation {
  public:
-  InnerValidation(const Task& task, std::size_t n_rows, int n_parts, int n_folds, std::uint64_t seed)
+  InnerValidation(const Task& task, std::size_t n_rows, int n_parts, int n_folds, std::uint64_t seed, int turn)
       : task_(task), tuning_(task.tuning), n_scales_(task.single_words ? tuning_.scales.size() : 1),
-        starts_(starts(tuning_)), ridges_(ridges(task.sample, tuning_)), n_folds_(static_cast<std::size_t>(n_folds)), paths_(starts_.size() * n_folds_),
-        progress_(starts_.size()), linear_ridge_(ridges_.front()) {
-    const auto part = stratified_parts(task.sample, n_rows, n_parts);
+        starts_(starts(tuning_)), ridges_(ridges(task.sample, tuning_)), n_folds_(static_cast<std::size_t>(n_folds)),
+        paths_(starts_.size() * n_folds_), progress_(starts_.size()), linear_ridge_(ridges_.front()) {
+    const auto part = stratified_parts(task.sample, n_rows, n_parts, turn);
     task_.pool.run(paths_.size(), true, [&](std::size_t p) {
       const std::size_t fold = p % n_folds_;
       std::vector<Row> fit, other;
@@ -186,10 +191,12 @@ class InnerValidation {
 
 }  // namespace
 
-Choices choose(const Task& task, std::size_t max_rules, std::uint64_t seed) {
+Choices choose(const Task& task, std::size_t max_rules, std::uint64_t seed, int turn) {
   const Sample& sample = task.sample;
   const Tuning& tuning = task.tuning;
-  const std::size_t n = std::min(sample.n_rows, tuning.validation_rows);
+  const std::size_t affordable = tuning.most_validation_work / task.n_channels();
+  const std::size_t n =
+      std::min({sample.n_rows, tuning.validation_rows, std::max(affordable, tuning.min_validation_rows)});
   const auto end = sample.weight.begin() + static_cast<std::ptrdiff_t>(n);
   const Folds folds = folds_of(std::accumulate(sample.weight.begin(), end, 0.0), tuning);
   const int n_parts = std::min(folds.n_parts, static_cast<int>(n));
@@ -197,7 +204,7 @@ Choices choose(const Task& task, std::size_t max_rules, std::uint64_t seed) {
     const double ridge = tuning.ridges[std::min<std::size_t>(1, tuning.ridges.size() - 1)];
     return {{{0, 0, std::min<std::size_t>(max_rules, 8), ridge}}, ridge, nullptr};
   }
-  return InnerValidation(task, n, n_parts, std::min(n_parts, folds.n_folds), seed).run(max_rules);
+  return InnerValidation(task, n, n_parts, std::min(n_parts, folds.n_folds), seed, turn).run(max_rules);
 }
 
 }  // namespace ferl::rules

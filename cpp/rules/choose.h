@@ -23,8 +23,8 @@ inline std::vector<Start> starts(const Tuning& tuning) {
 // The ridges that are tried, strong to weak: more of them where there are more rows.
 std::vector<double> ridges(const Sample& sample, const Tuning& tuning);
 
-// The part (0 .. n_parts - 1) of each row: alike in the classes, by content.
-std::vector<int> stratified_parts(const Sample& sample, std::size_t n_rows, int n_parts);
+// The part (0 .. n_parts - 1) of each row: alike in the classes, by content. Other turns have other parts.
+std::vector<int> stratified_parts(const Sample& sample, std::size_t n_rows, int n_parts, int turn = 0);
 
 struct Choices {
   std::vector<Choice> tried;  // the best first, never empty
@@ -33,6 +33,6 @@ struct Choices {
   std::unique_ptr<Path> path = nullptr;
 };
 
-Choices choose(const Task& task, std::size_t max_rules, std::uint64_t seed);
+Choices choose(const Task& task, std::size_t max_rules, std::uint64_t seed, int turn);
 
 }  // namespace ferl::rules

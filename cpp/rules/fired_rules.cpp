@@ -39,8 +39,10 @@ void FiredRules::free_firings() {
   }
 }
 
-bool FiredRules::has(const Rule& rule) const {
-  return std::any_of(rules_.begin(), rules_.end(), [&](const FiredRule& own) { return same_rule(own.rule, rule); });
+std::size_t FiredRules::find(const Rule& rule) const {
+  const auto found =
+      std::find_if(rules_.begin(), rules_.end(), [&](const FiredRule& own) { return same_rule(own.rule, rule); });
+  return static_cast<std::size_t>(found - rules_.begin());
 }
 
 // A word means the same whether it is common or rare: its weight is held by the ridge as it is, not times its deviation.
@@ -54,8 +56,7 @@ std::vector<RuleColumn> FiredRules::columns(std::size_t n_linear, double most_li
   for (std::size_t k = 0; k < rules_.size(); ++k) {
     const FiredRule& own = rules_[k];
     out.push_back({own.firing.data(), own.moments, own.sign, k < n_linear ? most_linear_ridge : kNoLimit,
-                   ridge_share(own.moments), is_packed_ ? &own.packed : nullptr,
-                   is_packed_ ? n_plain_ : SIZE_MAX});
+                   ridge_share(own.moments), is_packed_ ? &own.packed : nullptr, is_packed_ ? n_plain_ : SIZE_MAX});
   }
   return out;
 }

@@ -36,7 +36,8 @@ class FiredRules {
   std::size_t size() const { return rules_.size(); }
   const FiredRule& operator[](std::size_t k) const { return rules_[k]; }
   const FiredRule& back() const { return rules_.back(); }
-  bool has(const Rule& rule) const;
+  std::size_t find(const Rule& rule) const;  // size(): none is equal
+  bool has(const Rule& rule) const { return find(rule) < size(); }
 
   // As refits take them, on all rows to fit or on those of the path. Linear rules come first, and get no more ridge
   // than this.

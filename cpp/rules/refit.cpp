@@ -216,8 +216,8 @@ double Refit::evaluate(const std::vector<double>& w, std::vector<double>& gradie
 namespace {
 
 std::size_t curvature_rows(std::size_t n, std::size_t n_rules, const Tuning& tuning) {
-  const std::size_t least = std::clamp(padded(tuning.curvature_rows_per_rule * n_rules), tuning.curvature_rows,
-                                       tuning.most_curvature_rows);
+  const std::size_t least =
+      std::clamp(padded(tuning.curvature_rows_per_rule * n_rules), tuning.curvature_rows, tuning.most_curvature_rows);
   return std::min(n, growing(n, tuning.curvature_share, least, tuning.most_curvature_rows, tuning));
 }
 

@@ -161,8 +161,13 @@ struct Tuning {
   double bounded_tolerance = 1e-3;
 
   // --- Choice: inner validation of start, number of rules and ridge.
-  // The rows of inner validation; TODO.
+  // The most rows of inner validation: as many as growth_rows. On 130,000 flights 20,000 of them chose 14 rules (AUC
+  // 0.7595), all of them 50 (0.7620).
   std::size_t validation_rows = 500'000;
+  // The most rows of inner validation times channels: a fit with 200 classes takes seconds, not minutes.
+  std::size_t most_validation_work = 4'000'000;
+  // Rows of inner validation however many classes there are: all of them without such a bound were 20,000.
+  std::size_t min_validation_rows = 20'000;
   // Rows of less weight than this are cut into parts_of_few. Weight counts: a row of weight two is the row twice.
   // Prototype.
   double few_weight = 500;
@@ -208,8 +213,12 @@ struct Tuning {
   double least_prior = 1e-3;
 
   // --- Last path and averaging.
-  // The most rows that weights are fitted on: the firing of every rule is kept for each. Round number.
+  // The most rows that weights are fitted on: as many as growth_rows. The firing of every rule is kept for each, packed.
   std::size_t fitted_rows = 500'000;
+  // The most of these rows times channels: time, as most_validation_work.
+  std::size_t most_fitted_work = 10'000'000;
+  // Rows that weights are fitted on however many classes there are. Round number.
+  std::size_t min_fitted_rows = 50'000;
   // A smaller budget is pruned backwards from as many: better than growing few.
   std::size_t grown_rules = 150;
   // Best choices of one path; log-loss 0.3187, of 2 and of 8 it is 0.3207 and 0.3205.
@@ -228,7 +237,8 @@ struct Tuning {
   double most_prune_ridge = 15;
   // The rows that answers are compared on. Round number.
   std::size_t prune_rows = 4096;
-  // Nats that pruning may cost all rows together: TODO
+  // Nats that pruning may cost all rows together, besides `prune` for a row: 50,000 flights have AUC 0.738 where 0.0015 a
+  // row may go, 0.747 with 0.0003.
   double prune_nats = 15;
   // Iterations of refits after rules were dropped. Round number.
   int prune_iterations = 12;

@@ -59,6 +59,7 @@ def _options(settings: RuleSettings, ground: Ground) -> _core.RuleOptions:
         max_conditions=int(settings.max_conditions),
         prune=float(settings.prune),
         min_rule_worth=float(settings.min_rule_worth),
+        effort=int(settings.effort),
         monotone=[] if ground.constraint is None else ground.constraint.tolist(),
         words=None if words is None else (words.feature[is_plain], words.trapezoid[is_plain]),
         n_threads=n_threads(settings.n_jobs),

@@ -163,6 +163,7 @@ class RuleSettings(Settings):
 
     max_conditions: int
     prune: float
+    effort: int
 
     @classmethod
     def of(cls, parameters: Mapping[str, Any]) -> Self:
