@@ -102,6 +102,7 @@ void FitArrays::pack() {
   for (std::size_t k = 0; k < firing_.size(); ++k) {
     packed_.emplace_back(firing_[k].data(), n_);
     columns[k].packed = &packed_[k];
+    columns[k].n_plain = 0;
   }
 }
 

@@ -23,12 +23,13 @@ Tuning& tuning() {
 }
 
 void make_options(RuleOptions* place, std::size_t max_rules, std::size_t max_conditions, double prune,
-                  double min_rule_worth, std::vector<int> monotone, const nb::object& words, int n_threads,
+                  double min_rule_worth, int effort, std::vector<int> monotone, const nb::object& words, int n_threads,
                   std::uint64_t seed, int max_maps, const Tuning* given) {
   require(max_rules > 0 && max_conditions >= 1 && max_conditions <= 3,
           "max_rules must be positive, and max_conditions 1, 2 or 3.");
   require(max_maps >= -1, "max_maps must be at least -1, which allows neither curves nor maps.");
   require(prune >= 0 && min_rule_worth >= 0, "prune and min_rule_worth must not be negative.");
+  require(effort >= 1, "effort must be positive.");
   require(std::all_of(monotone.begin(), monotone.end(), is_sign), "Every number of monotone must be -1, 0 or 1.");
   const Tuning& chosen = given ? *given : tuning();
   rules::check(chosen);
@@ -36,6 +37,7 @@ void make_options(RuleOptions* place, std::size_t max_rules, std::size_t max_con
                           max_conditions,
                           prune,
                           min_rule_worth,
+                          effort,
                           std::move(monotone),
                           words_of(words),
                           checked_threads(n_threads),
@@ -123,6 +125,17 @@ nb::dict refit_rules(const CMatrix& firing, const CMatrix& target, const Vector&
 void bind_rules(nb::module_& m) {
   nb::class_<Tuning>(m, "Tuning")
       .def(nb::init<>())
+      .def_rw("small_rows", &Tuning::small_rows)
+      .def_rw("path_share", &Tuning::path_share)
+      .def_rw("most_path_work", &Tuning::most_path_work)
+      .def_rw("most_path_rows", &Tuning::most_path_rows)
+      .def_rw("scan_share", &Tuning::scan_share)
+      .def_rw("most_scan_work", &Tuning::most_scan_work)
+      .def_rw("most_scan_rows", &Tuning::most_scan_rows)
+      .def_rw("curvature_share", &Tuning::curvature_share)
+      .def_rw("most_curvature_rows", &Tuning::most_curvature_rows)
+      .def_rw("curvature_rows_per_rule", &Tuning::curvature_rows_per_rule)
+      .def_rw("more_ridges", &Tuning::more_ridges)
       .def_rw("knot_budget", &Tuning::knot_budget)
       .def_rw("min_knots", &Tuning::min_knots)
       .def_rw("max_knots", &Tuning::max_knots)
@@ -172,6 +185,8 @@ void bind_rules(nb::module_& m) {
       .def_rw("bounded_sweeps", &Tuning::bounded_sweeps)
       .def_rw("bounded_tolerance", &Tuning::bounded_tolerance)
       .def_rw("validation_rows", &Tuning::validation_rows)
+      .def_rw("most_validation_work", &Tuning::most_validation_work)
+      .def_rw("min_validation_rows", &Tuning::min_validation_rows)
       .def_rw("few_weight", &Tuning::few_weight)
       .def_rw("some_weight", &Tuning::some_weight)
       .def_rw("parts_of_few", &Tuning::parts_of_few)
@@ -192,6 +207,8 @@ void bind_rules(nb::module_& m) {
       .def_rw("most_loss", &Tuning::most_loss)
       .def_rw("least_prior", &Tuning::least_prior)
       .def_rw("fitted_rows", &Tuning::fitted_rows)
+      .def_rw("most_fitted_work", &Tuning::most_fitted_work)
+      .def_rw("min_fitted_rows", &Tuning::min_fitted_rows)
       .def_rw("grown_rules", &Tuning::grown_rules)
       .def_rw("averaged", &Tuning::averaged)
       .def_rw("last_iterations", &Tuning::last_iterations)
@@ -200,6 +217,7 @@ void bind_rules(nb::module_& m) {
       .def_rw("prune_ridge_share", &Tuning::prune_ridge_share)
       .def_rw("most_prune_ridge", &Tuning::most_prune_ridge)
       .def_rw("prune_rows", &Tuning::prune_rows)
+      .def_rw("prune_nats", &Tuning::prune_nats)
       .def_rw("prune_iterations", &Tuning::prune_iterations)
       .def_rw("prune_tolerance", &Tuning::prune_tolerance)
       .def_rw("weight_per_bin", &Tuning::weight_per_bin)
@@ -255,7 +273,7 @@ void bind_rules(nb::module_& m) {
   m.attr("TUNING") = nb::cast(&tuning(), nb::rv_policy::reference);
   nb::class_<RuleOptions>(m, "RuleOptions")
       .def("__init__", &make_options, nb::kw_only(), "max_rules"_a = 150, "max_conditions"_a = 3, "prune"_a = 0.0015,
-           "min_rule_worth"_a = 0.0, "monotone"_a = std::vector<int>{}, "words"_a.none() = nb::none(),
+           "min_rule_worth"_a = 0.0, "effort"_a = 1, "monotone"_a = std::vector<int>{}, "words"_a.none() = nb::none(),
            "n_threads"_a = 1, "seed"_a = 0, "max_maps"_a = 25, "tuning"_a.none() = nb::none());
   m.def("grow_rules", &grow_rules, "sample"_a, "options"_a, "report"_a.none());
   m.def("refit_rules", &refit_rules, "firing"_a, "target"_a, "weight"_a, "sign"_a, "ridge"_a, "offset"_a, "n_threads"_a,

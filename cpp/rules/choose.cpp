@@ -1,6 +1,7 @@
 #include "rules/choose.h"
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -35,15 +36,27 @@ std::vector<std::size_t> sizes(std::size_t n_first, std::size_t max_rules, const
 
 }  // namespace
 
-std::vector<int> stratified_parts(const Sample& sample, std::size_t n_rows, int parts) {
+std::vector<double> ridges(const Sample& sample, const Tuning& tuning) {
+  std::vector<double> out = tuning.ridges;
+  if (sample.n_rows > tuning.small_rows) out.insert(out.end(), tuning.more_ridges.begin(), tuning.more_ridges.end());
+  std::sort(out.begin(), out.end(), std::greater<>());
+  return out;
+}
+
+std::vector<int> stratified_parts(const Sample& sample, std::size_t n_rows, int parts, int turn) {
   // Classes begin where the last one ended, so that the rows of many small classes are spread over the parts.
   std::vector<int> part(n_rows);
   std::vector<std::vector<Row>> of_class(static_cast<std::size_t>(sample.n_classes));
   for (std::size_t i = 0; i < n_rows; ++i)
     of_class[static_cast<std::size_t>(sample.y[i])].push_back(static_cast<Row>(i));
-  int turn = 0;
-  for (const auto& rows : of_class)
-    for (const Row i : rows) part[i] = turn++ % parts;
+  int dealt = 0;
+  for (auto& rows : of_class) {
+    if (turn > 0) {
+      const auto other_key = [&](Row i) { return mix(sample.key[i] ^ mix(static_cast<std::uint64_t>(turn))); };
+      std::sort(rows.begin(), rows.end(), [&](Row a, Row b) { return other_key(a) < other_key(b); });
+    }
+    for (const Row i : rows) part[i] = dealt++ % parts;
+  }
   return part;
 }
 
@@ -52,11 +65,11 @@ namespace {
 // All paths of all starts and folds, grown from one size to the next together.
 class InnerValidation {
  public:
-  InnerValidation(const Task& task, std::size_t n_rows, int n_parts, int n_folds, std::uint64_t seed)
+  InnerValidation(const Task& task, std::size_t n_rows, int n_parts, int n_folds, std::uint64_t seed, int turn)
       : task_(task), tuning_(task.tuning), n_scales_(task.single_words ? tuning_.scales.size() : 1),
-        starts_(starts(tuning_)), n_folds_(static_cast<std::size_t>(n_folds)), paths_(starts_.size() * n_folds_),
-        progress_(starts_.size()), linear_ridge_(tuning_.ridges.front()) {
-    const auto part = stratified_parts(task.sample, n_rows, n_parts);
+        starts_(starts(tuning_)), ridges_(ridges(task.sample, tuning_)), n_folds_(static_cast<std::size_t>(n_folds)),
+        paths_(starts_.size() * n_folds_), progress_(starts_.size()), linear_ridge_(ridges_.front()) {
+    const auto part = stratified_parts(task.sample, n_rows, n_parts, turn);
     task_.pool.run(paths_.size(), true, [&](std::size_t p) {
       const std::size_t fold = p % n_folds_;
       std::vector<Row> fit, other;
@@ -126,11 +139,11 @@ class InnerValidation {
     path.grow_to(progress.sizes[progress.at]);
     Weights weights = path.weights();
     Refit refit = path.refit();
-    Losses losses(tuning_.ridges.size(), std::vector<double>(n_scales_, kNotTried));
+    Losses losses(ridges_.size(), std::vector<double>(n_scales_, kNotTried));
     double best = kNotTried;
-    for (std::size_t r = 0; r < tuning_.ridges.size(); ++r) {
+    for (std::size_t r = 0; r < ridges_.size(); ++r) {
       if (!progress.is_near(r, tuning_.ridges_around)) continue;
-      refit.fit({tuning_.ridges[r], tuning_.choice_iterations, tuning_.choice_tolerance}, weights);
+      refit.fit({ridges_[r], tuning_.choice_iterations, tuning_.choice_tolerance}, weights);
       for (std::size_t s = 0; s < n_scales_; ++s)
         losses[r][s] = path.validation_loss(s == 0 ? weights : scaled(weights, tuning_.scales[s]));
       const double own = *std::min_element(losses[r].begin(), losses[r].end());
@@ -144,9 +157,9 @@ class InnerValidation {
   // Notes what the size that was just reached is worth, over all folds.
   void judge(std::size_t s, const std::vector<Losses>& losses) {
     Progress& own = progress_[s];
-    Choice best{kNotTried, s, own.sizes[own.at], tuning_.ridges[0]};
-    for (std::size_t r = 0; r < tuning_.ridges.size(); ++r) {
-      Choice tried{kNotTried, s, own.sizes[own.at], tuning_.ridges[r]};
+    Choice best{kNotTried, s, own.sizes[own.at], ridges_[0]};
+    for (std::size_t r = 0; r < ridges_.size(); ++r) {
+      Choice tried{kNotTried, s, own.sizes[own.at], ridges_[r]};
       for (std::size_t scale = 0; scale < n_scales_; ++scale) {
         double sum = 0;
         for (std::size_t fold = 0; fold < n_folds_; ++fold) sum += losses[s * n_folds_ + fold][r][scale];
@@ -171,6 +184,7 @@ class InnerValidation {
   const Tuning& tuning_;
   std::size_t n_scales_;
   std::vector<Start> starts_;
+  std::vector<double> ridges_;
   std::size_t n_folds_;
   std::vector<std::unique_ptr<Path>> paths_;  // [start][fold]
   std::vector<Progress> progress_;            // [start]
@@ -181,10 +195,12 @@ class InnerValidation {
 
 }  // namespace
 
-Choices choose(const Task& task, std::size_t max_rules, std::uint64_t seed) {
+Choices choose(const Task& task, std::size_t max_rules, std::uint64_t seed, int turn) {
   const Sample& sample = task.sample;
   const Tuning& tuning = task.tuning;
-  const std::size_t n = std::min(sample.n_rows, tuning.validation_rows);
+  const std::size_t affordable = tuning.most_validation_work / task.n_channels();
+  const std::size_t n =
+      std::min({sample.n_rows, tuning.validation_rows, std::max(affordable, tuning.min_validation_rows)});
   const auto end = sample.weight.begin() + static_cast<std::ptrdiff_t>(n);
   const Folds folds = folds_of(std::accumulate(sample.weight.begin(), end, 0.0), tuning);
   const int n_parts = std::min(folds.n_parts, static_cast<int>(n));
@@ -192,7 +208,7 @@ Choices choose(const Task& task, std::size_t max_rules, std::uint64_t seed) {
     const double ridge = tuning.ridges[std::min<std::size_t>(1, tuning.ridges.size() - 1)];
     return {{{0, 0, std::min<std::size_t>(max_rules, 8), ridge}}, ridge, nullptr};
   }
-  return InnerValidation(task, n, n_parts, std::min(n_parts, folds.n_folds), seed).run(max_rules);
+  return InnerValidation(task, n, n_parts, std::min(n_parts, folds.n_folds), seed, turn).run(max_rules);
 }
 
 }  // namespace ferl::rules

@@ -20,8 +20,11 @@ inline std::vector<Start> starts(const Tuning& tuning) {
   return {{true, tuning.linear_tau}, {false, tuning.empty_tau}};
 }
 
-// The part (0 .. n_parts - 1) of each row: alike in the classes, by content.
-std::vector<int> stratified_parts(const Sample& sample, std::size_t n_rows, int n_parts);
+// The ridges that are tried, strong to weak: more of them where there are more rows.
+std::vector<double> ridges(const Sample& sample, const Tuning& tuning);
+
+// The part (0 .. n_parts - 1) of each row: alike in the classes, by content. Other turns have other parts.
+std::vector<int> stratified_parts(const Sample& sample, std::size_t n_rows, int n_parts, int turn = 0);
 
 struct Choices {
   std::vector<Choice> tried;  // the best first, never empty
@@ -31,6 +34,6 @@ struct Choices {
   Weights weights = {};  // of the best choice, for the first rules of that path
 };
 
-Choices choose(const Task& task, std::size_t max_rules, std::uint64_t seed);
+Choices choose(const Task& task, std::size_t max_rules, std::uint64_t seed, int turn);
 
 }  // namespace ferl::rules

@@ -7,7 +7,10 @@
 namespace ferl::rules {
 
 FiredRules::FiredRules(const Task& task, const PathRows& rows)
-    : task_(task), rows_(rows), is_packed_(rows.n_fit_padded > task.tuning.pack_above && rows.n_other == 0) {}
+    : task_(task), rows_(rows), is_packed_(rows.is_packed),
+      // The path, the curvature of refits and pruning read the first rows as they are.
+      n_plain_(std::min(rows.n_fit_padded,
+                        std::max({rows.n_path, task.tuning.most_curvature_rows, task.tuning.prune_rows}))) {}
 
 void FiredRules::append(std::vector<SignedRule> more) {
   const std::size_t first = rules_.size();
@@ -21,8 +24,8 @@ void FiredRules::append(std::vector<SignedRule> more) {
                            ? own.moments
                            : firing_moments(firing.data(), rows_.weight.data(), rows_.n_path);
     if (is_packed_) {
-      own.packed = PackedFiring(firing.data(), rows_.n_fit_padded);
-      firing.resize(kPlainRows);
+      own.packed = PackedFiring(firing.data(), rows_.row.size());
+      firing.resize(n_plain_);
       firing.shrink_to_fit();
     }
     own.firing = std::move(firing);
@@ -36,8 +39,10 @@ void FiredRules::free_firings() {
   }
 }
 
-bool FiredRules::has(const Rule& rule) const {
-  return std::any_of(rules_.begin(), rules_.end(), [&](const FiredRule& own) { return same_rule(own.rule, rule); });
+std::size_t FiredRules::find(const Rule& rule) const {
+  const auto found =
+      std::find_if(rules_.begin(), rules_.end(), [&](const FiredRule& own) { return same_rule(own.rule, rule); });
+  return static_cast<std::size_t>(found - rules_.begin());
 }
 
 // A word means the same whether it is common or rare: its weight is held by the ridge as it is, not times its deviation.
@@ -51,7 +56,7 @@ std::vector<RuleColumn> FiredRules::columns(std::size_t n_linear, double most_li
   for (std::size_t k = 0; k < rules_.size(); ++k) {
     const FiredRule& own = rules_[k];
     out.push_back({own.firing.data(), own.moments, own.sign, k < n_linear ? most_linear_ridge : kNoLimit,
-                   ridge_share(own.moments), is_packed_ ? &own.packed : nullptr});
+                   ridge_share(own.moments), is_packed_ ? &own.packed : nullptr, is_packed_ ? n_plain_ : SIZE_MAX});
   }
   return out;
 }

@@ -19,7 +19,7 @@ struct SignedRule {
 struct FiredRule {
   Rule rule;
   int sign = 0;
-  AlignedVector<float> firing = {};  // [row]; of the first kPlainRows where those of all rows are packed
+  AlignedVector<float> firing = {};  // [row]; of the first n_plain_ where those of all rows are packed
   PackedFiring packed = {};
   FiringMoments moments = {};       // over all rows to fit
   FiringMoments path_moments = {};  // over the rows that the path is fitted on
@@ -36,7 +36,8 @@ class FiredRules {
   std::size_t size() const { return rules_.size(); }
   const FiredRule& operator[](std::size_t k) const { return rules_[k]; }
   const FiredRule& back() const { return rules_.back(); }
-  bool has(const Rule& rule) const;
+  std::size_t find(const Rule& rule) const;  // size(): none is equal
+  bool has(const Rule& rule) const { return find(rule) < size(); }
 
   // As refits take them, on all rows to fit or on those of the path. Linear rules come first, and get no more ridge
   // than this.
@@ -52,6 +53,7 @@ class FiredRules {
   const Task& task_;
   const PathRows& rows_;
   bool is_packed_;
+  std::size_t n_plain_;
   std::vector<FiredRule> rules_;
 };
 

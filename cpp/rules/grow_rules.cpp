@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <numeric>
 
 #include "core/thread_pool.h"
@@ -13,10 +14,13 @@ namespace ferl::rules {
 
 namespace {
 
-// Where conditions may begin and end. Paths scan the first rows of those that they are fitted on, which are among those
-// of inner validation.
+constexpr std::uint64_t kSeedsPerTurn = 64;  // more than there are parts, each of which has a seed
+
+// Where conditions may begin and end. Paths scan the first rows of those that they are fitted on. At least half of any
+// rows of a class are fitted on, so that these are among twice as many.
 Grid make_candidates(const Sample& sample, const RuleOptions& options, ThreadPool& pool) {
-  const std::size_t n_located = options.tuning.validation_rows;
+  const std::size_t n_scanned = std::max(options.tuning.most_path_rows, options.tuning.path_rows);
+  const std::size_t n_located = 2 * (n_scanned + static_cast<std::size_t>(sample.n_classes));
   if (!options.words) return make_grid(sample, n_located, options.tuning, pool);
   const auto& words = *options.words;
   return make_word_grid(sample, options.max_conditions == 1 ? without_opposites(words) : words, n_located,
@@ -98,40 +102,79 @@ void add_grids(const Task& task, const Choices& choices, const RuleOptions& opti
   for (std::size_t c = 0; c < out.grids.prior.size(); ++c) out.prior[c] += out.grids.prior[c];
 }
 
+// Inner validation and the path on all rows, of one seed.
+struct Grown {
+  Choices choices;
+  std::vector<Choice> chosen;
+  std::unique_ptr<Path> path;
+  Weights weights;  // the mean over the choices
+};
+
+// turn: of the effort; each one has its own seed, and cuts the rows into other parts.
+Grown grown(const Task& task, const RuleOptions& options, int turn, const Path*& growing) {
+  const Tuning& tuning = task.tuning;
+  const std::uint64_t seed = options.seed + kSeedsPerTurn * static_cast<std::uint64_t>(turn);
+  // Inner validation: which start, how many rules, which ridge.
+  Choices choices = choose(task, std::max(tuning.grown_rules, options.max_rules), seed, turn);
+  const std::vector<Choice> chosen = best_of_start(choices.tried, tuning.averaged);
+
+  // The path on all rows, which begins with the rules that validation found where it followed one path alone.
+  const std::size_t affordable = std::max(tuning.most_fitted_work / task.n_channels(), tuning.min_fitted_rows);
+  // By key, so any first ones are a random part.
+  std::vector<Row> rows(std::min({task.sample.n_rows, tuning.fitted_rows, affordable}));
+  std::iota(rows.begin(), rows.end(), 0);
+  const Start start = starts(tuning)[chosen.front().start];
+  auto path = std::make_unique<Path>(task, rows, std::vector<Row>{}, start, seed, choices.path.get());
+  growing = path.get();
+  path->set_linear_ridge(choices.linear_ridge);
+  Weights weights = averaged(*path, chosen, tuning);
+  return {std::move(choices), chosen, std::move(path), std::move(weights)};
+}
+
+// Fewer rules that give nearly the same answers, by the part of them that inner validation chose.
+Pruned pruned(const Grown& from, std::size_t max_rules, const Task& task, const RuleOptions& options) {
+  const Choice& best = from.chosen.front();
+  const double ridge = best.ridge / (best.scale * best.scale);  // of weights that are larger by the scale
+  const double tolerance = std::min(options.prune, task.tuning.prune_nats / static_cast<double>(task.sample.n_rows));
+  const PruneOptions own{tolerance, max_rules, options.min_rule_worth, ridge};
+  return prune(from.path->fit_rows(), from.path->columns(), from.weights, own, task.tuning, task.pool);
+}
+
+// Adds the rules of models of other turns, equal ones joined, and takes the mean of all weights. Returns how many rules
+// one such model keeps, in the mean.
+std::size_t add_turns(Grown& first, const Task& task, const RuleOptions& options, const Path*& growing) {
+  const double part = 1.0 / options.effort;
+  std::size_t n_kept = pruned(first, options.max_rules, task, options).kept.size();
+  first.weights = scaled(std::move(first.weights), part);
+  for (int turn = 1; turn < options.effort; ++turn) {
+    Grown next = grown(task, options, turn, growing);
+    growing = first.path.get();
+    n_kept += pruned(next, options.max_rules, task, options).kept.size();
+    first.path->absorb(*next.path, scaled(std::move(next.weights), part), first.weights);
+  }
+  const auto n_turns = static_cast<std::size_t>(options.effort);
+  return (n_kept + n_turns - 1) / n_turns;
+}
+
 }  // namespace
 
 LearnedRules grow_rules(const Sample& sample, const RuleOptions& options, Monitor& monitor) {
-  const Tuning& tuning = options.tuning;
   const Path* growing = nullptr;
   ThreadPool pool(options.n_threads, [&] { monitor.tick(growing ? std::min(growing->size(), options.max_rules) : 0); });
 
   // Knots or words: the candidates that all paths share.
   const Grid grid = make_candidates(sample, options, pool);
   const bool single_words = options.words && options.max_conditions == 1;
-  const Task task{sample, grid, tuning, pool, options.max_conditions, options.monotone, single_words};
+  const Task task{sample, grid, options.tuning, pool, options.max_conditions, options.monotone, single_words};
 
-  // Inner validation: which start, how many rules, which ridge.
-  Choices choices = choose(task, std::max(tuning.grown_rules, options.max_rules), options.seed);
-  const Choice best = choices.tried.front();
-  const std::vector<Choice> chosen = best_of_start(choices.tried, tuning.averaged);
+  Grown found = grown(task, options, 0, growing);
+  const std::size_t max_rules = options.effort > 1 ? add_turns(found, task, options, growing) : options.max_rules;
+  const Pruned left = pruned(found, max_rules, task, options);
 
-  // The path on all rows, which begins with the rules that validation found where it followed one path alone.
-  std::vector<Row> rows(std::min(sample.n_rows, tuning.fitted_rows));  // by key, so any first ones are a random part
-  std::iota(rows.begin(), rows.end(), 0);
-  Path path(task, rows, {}, starts(tuning)[best.start], options.seed, choices.path.get());
-  growing = &path;
-  path.set_linear_ridge(choices.linear_ridge);
-
-  // Weights: the mean over the best choices; then fewer rules that give nearly the same answers.
-  const Weights whole = averaged(path, chosen, tuning);
-  const double ridge = best.ridge / (best.scale * best.scale);  // of weights that are larger by the scale
-  const PruneOptions prune_options{options.prune, options.max_rules, options.min_rule_worth, ridge};
-  const Pruned pruned = prune(path.fit_rows(), path.columns(), whole, prune_options, tuning, pool);
-
-  LearnedRules out = learned(path, pruned, best.ridge, sample.n_classes);
-  add_grids(task, choices, options, out);
-  out.n_averaged = chosen.size();
-  out.choices = std::move(choices.tried);
+  LearnedRules out = learned(*found.path, left, found.chosen.front().ridge, sample.n_classes);
+  add_grids(task, found.choices, options, out);
+  out.n_averaged = found.chosen.size();
+  out.choices = std::move(found.choices.tried);
   return out;
 }
 

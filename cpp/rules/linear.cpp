@@ -15,7 +15,9 @@ std::vector<SignedRule> linear_rules(const Task& task, const PathRows& rows) {
     for (Condition& own : single_conditions(f))
       if (sign_with(task, 0, own) != kNever) conditions.push_back(std::move(own));
   std::vector<double> gain(conditions.size());
-  const std::size_t n = std::min(rows.n_fit, tuning.max_scan_rows), chunk = 64;
+  const std::size_t n_wanted =
+      growing(rows.n_fit, tuning.scan_share, tuning.max_scan_rows, tuning.most_scan_rows, tuning);
+  const std::size_t n = std::min(rows.n_fit, n_wanted), chunk = 64;
   const std::vector<Row> scanned(rows.row.begin(), rows.row.begin() + static_cast<std::ptrdiff_t>(n));
   std::vector<double> prior(static_cast<std::size_t>(task.n_classes()), 0.0);
   double total = 0;

@@ -95,6 +95,22 @@ void Path::take_over(std::size_t n) {
   weights_.v.resize(rules_.size() * task_.n_channels(), 0.0);
 }
 
+void Path::absorb(const Path& other, const Weights& more, Weights& weights) {
+  const std::size_t e = task_.n_channels();
+  std::vector<SignedRule> added;
+  for (std::size_t c = 0; c < e; ++c) weights.b[c] += more.b[c];
+  for (std::size_t k = 0; k < other.size(); ++k) {
+    const auto own = more.v.begin() + static_cast<std::ptrdiff_t>(k * e);
+    if (const std::size_t at = rules_.find(other.rule(k)); at < rules_.size()) {
+      for (std::size_t c = 0; c < e; ++c) weights.v[at * e + c] += own[static_cast<std::ptrdiff_t>(c)];
+    } else {
+      added.push_back({other.rule(k), other.rules_[k].sign});
+      weights.v.insert(weights.v.end(), own, own + static_cast<std::ptrdiff_t>(e));
+    }
+  }
+  rules_.append(std::move(added));
+}
+
 void Path::redraw(const Dice& dice) {
   const std::size_t n_wanted = n_scan_rows(task_);
   if (!scanned_.index.empty() && std::min(rows_.n_fit, rows_.n_path) <= n_wanted) return;  // all are scanned

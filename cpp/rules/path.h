@@ -30,6 +30,9 @@ class Path {
   // Adds rules until there are n, or no candidate gains anything: those of the path that is followed, then new ones.
   void grow_to(std::size_t n);
 
+  // Adds the rules of another path on the same rows, its weights to those of equal rules.
+  void absorb(const Path& other, const Weights& more, Weights& weights);
+
   // Frees what is needed to grow or to fit: the rules stay, to be followed.
   void keep_rules_alone();
 

@@ -16,9 +16,12 @@ constexpr double kLeastTotal = 1e-3, kMostTotal = 1e12;  // weight of all rows; 
 PathRows path_rows(const Task& task, const std::vector<Row>& fit_rows, const std::vector<Row>& other_rows) {
   const Sample& sample = task.sample;
   PathRows out{};
-  out.n_fit = fit_rows.size(), out.n_fit_padded = padded(out.n_fit);
+  out.n_fit = fit_rows.size(), out.is_packed = out.n_fit > task.tuning.pack_above;
+  out.n_fit_padded = out.is_packed ? (out.n_fit + kBlock - 1) / kBlock * kBlock : padded(out.n_fit);
   out.n_other = other_rows.size(), out.n_other_padded = padded(out.n_other);
-  out.n_path = std::min(out.n_fit_padded, task.tuning.path_rows);
+  const Tuning& tuning = task.tuning;
+  const std::size_t most = std::min(tuning.most_path_rows, padded(tuning.most_path_work / task.n_channels()));
+  out.n_path = std::min(out.n_fit_padded, growing(out.n_fit, tuning.path_share, tuning.path_rows, most, tuning));
   out.n_classes = sample.n_classes;
   out.row = fit_rows;
   out.row.resize(out.n_fit_padded, fit_rows.front());

@@ -33,6 +33,7 @@ struct PathRows {
   std::vector<Row> row;  // of the sample
   std::size_t n_fit, n_fit_padded, n_other, n_other_padded;
   std::size_t n_path;  // rows that the path itself is fitted on: the first ones
+  bool is_packed;      // whether the firings of rules are; the other rows then begin at a multiple of kBlock
   AlignedVector<float> weight;
   AlignedVector<Label> label;
   int n_classes;

@@ -57,15 +57,48 @@ std::vector<double> per_class(const std::vector<double>& v, int n_classes) {
   return out;
 }
 
+namespace {
+
+// The firings of rules on some rows, at most kBlock at a time, whether they are packed or not.
+class Firings {
+ public:
+  // Of rows before `end`; where these are packed, blocks begin at multiples of kBlock.
+  Firings(const std::vector<RuleColumn>& rules, std::size_t end)
+      : rules_(rules), is_packed_(!rules.empty() && end > rules[0].n_plain) {
+    for (const RuleColumn& rule : rules) firing_.push_back(rule.firing);
+    if (!is_packed_) return;
+    thread_local AlignedVector<float> scratch;
+    if (scratch.size() < rules.size() * kBlock) scratch.resize(rules.size() * kBlock);
+    unpacked_ = scratch.data();
+    for (std::size_t k = 0; k < rules.size(); ++k) firing_[k] = unpacked_ + k * kBlock;
+  }
+
+  // Makes rows from `first` on readable, and returns where they begin in what data() points to.
+  std::size_t read(std::size_t first, std::size_t n) {
+    if (!is_packed_) return first;
+    for (std::size_t k = 0; k < rules_.size(); ++k) rules_[k].packed->unpack(first, n, unpacked_ + k * kBlock);
+    return 0;
+  }
+  const float* const* data() const { return firing_.data(); }
+
+ private:
+  const std::vector<RuleColumn>& rules_;
+  bool is_packed_;
+  std::vector<const float*> firing_;
+  float* unpacked_ = nullptr;
+};
+
+}  // namespace
+
 void score_rows(const std::vector<RuleColumn>& rules, const Weights& weights, std::size_t n_channels, std::size_t first,
                 std::size_t n, float* out) {
-  std::vector<const float*> firing;
-  for (const RuleColumn& rule : rules) firing.push_back(rule.firing);
+  Firings firings(rules, first + n);
   const std::vector<float> v(weights.v.begin(), weights.v.end()), b(weights.b.begin(), weights.b.end());
   AlignedVector<float> block(n_channels * kBlock);
   for (std::size_t from = 0; from < n; from += kBlock) {
     const std::size_t size = std::min(kBlock, n - from);
-    kernels().scores(firing.data(), firing.size(), n_channels, v.data(), b.data(), first + from, size, block.data());
+    const std::size_t at = firings.read(first + from, size);
+    kernels().scores(firings.data(), rules.size(), n_channels, v.data(), b.data(), at, size, block.data());
     for (std::size_t c = 0; c < n_channels; ++c) std::copy_n(block.data() + c * kBlock, size, out + c * n + from);
   }
 }
@@ -91,7 +124,6 @@ Refit::Refit(const FitRows& rows, std::vector<RuleColumn> rules, ThreadPool& poo
     : rows_(rows), rules_(std::move(rules)), pool_(pool), tuning_(tuning), n_rules_(rules_.size()),
       n_channels_(n_channels(rows.n_classes)) {
   ones_.assign(kBlock, 1.0f);
-  for (const RuleColumn& rule : rules_) firing_.push_back(rule.firing);
 }
 
 double Refit::ridge(std::size_t k) const {
@@ -143,26 +175,17 @@ void Refit::sum_rows(const std::vector<float>& v, const std::vector<float>& b) {
     thread_local AlignedVector<float> score;
     if (score.size() < e * kBlock) score.resize(e * kBlock);
     double* sum = sums.data() + piece * (size + 1);
-    thread_local AlignedVector<float> unpacked;
-    std::vector<const float*> firing;
-    if (is_packed()) {
-      firing = firing_;
-      unpacked.resize(n_rules_ * kBlock);
-      for (std::size_t k = 0; k < n_rules_; ++k) firing[k] = unpacked.data() + k * kBlock;
-    }
+    Firings firings(rules_, rows_.n);
     for (std::size_t first = piece * kPiece; first < std::min((piece + 1) * kPiece, rows_.n); first += kBlock) {
       const std::size_t n = std::min(kBlock, rows_.n - first);
-      for (std::size_t k = 0; is_packed() && k < n_rules_; ++k)
-        rules_[k].packed->unpack(first, n, unpacked.data() + k * kBlock);
-      const std::size_t at = is_packed() ? 0 : first;
-      const float* const* rules = is_packed() ? firing.data() : firing_.data();
-      kernels().scores(rules, n_rules_, e, v.data(), b.data(), at, n, score.data());
+      const std::size_t at = firings.read(first, n);
+      kernels().scores(firings.data(), n_rules_, e, v.data(), b.data(), at, n, score.data());
       add_offset(score.data(), kBlock, first, n);
       const Label* label = rows_.label ? rows_.label + first : nullptr;
       const float* target = rows_.target ? rows_.target + first : nullptr;
       sum[0] += kernels().residuals(score.data(), e, n, rows_.weight + first, label, target, rows_.n);
       kernels().products(&ones, 1, e, 0, n, score.data(), sum + 1);
-      kernels().products(rules, n_rules_, e, at, n, score.data(), sum + 1 + e);
+      kernels().products(firings.data(), n_rules_, e, at, n, score.data(), sum + 1 + e);
     }
   });
   last_ = {v, b, std::vector<double>(size + 1, 0.0)};
@@ -190,8 +213,18 @@ double Refit::evaluate(const std::vector<double>& w, std::vector<double>& gradie
   return value;
 }
 
+namespace {
+
+std::size_t curvature_rows(std::size_t n, std::size_t n_rules, const Tuning& tuning) {
+  const std::size_t least =
+      std::clamp(padded(tuning.curvature_rows_per_rule * n_rules), tuning.curvature_rows, tuning.most_curvature_rows);
+  return std::min(n, growing(n, tuning.curvature_share, least, tuning.most_curvature_rows, tuning));
+}
+
+}  // namespace
+
 const std::vector<double>& Refit::curvature(const Weights& weights) {
-  const std::size_t size = 1 + n_rules_, e = n_channels_, n = std::min(rows_.n, tuning_.curvature_rows);
+  const std::size_t size = 1 + n_rules_, e = n_channels_, n = curvature_rows(rows_.n, n_rules_, tuning_);
   std::vector<float> p(e * n), h(n);
   score_rows(rules_, weights, e, 0, n, p.data());
   add_offset(p.data(), n, 0, n);
@@ -208,13 +241,12 @@ const std::vector<double>& Refit::curvature(const Weights& weights) {
   std::vector<const float*> columns{nullptr};
   const AlignedVector<float> ones(n, 1.0f);
   columns[0] = ones.data();
-  columns.insert(columns.end(), firing_.begin(), firing_.end());
+  for (const RuleColumn& rule : rules_) columns.push_back(rule.firing);
   std::vector<double> a(size * size, 0.0);
-  AlignedVector<float> weighted(kTile * kBlock);
-  std::vector<double> tile;
-  for (std::size_t from = 0; from < size; from += kTile) {
-    const std::size_t width = std::min(kTile, size - from);
-    tile.assign((size - from) * width, 0.0);
+  pool_.run((size + kTile - 1) / kTile, n * size > tuning_.share_refit, [&](std::size_t task) {
+    AlignedVector<float> weighted(kTile * kBlock);
+    const std::size_t from = task * kTile, width = std::min(kTile, size - from);
+    std::vector<double> tile((size - from) * width, 0.0);
     for (std::size_t first = 0; first < n; first += kBlock) {
       const std::size_t rows = std::min(kBlock, n - first);
       for (std::size_t l = 0; l < width; ++l)
@@ -223,7 +255,7 @@ const std::vector<double>& Refit::curvature(const Weights& weights) {
     }
     for (std::size_t k = from; k < size; ++k)
       for (std::size_t l = 0; l < width; ++l) a[k * size + from + l] = tile[(k - from) * width + l];
-  }
+  });
   const double scale = all / used, sum_h = a[0];
   std::vector<double> s(size);
   for (std::size_t k = 0; k < size; ++k) s[k] = a[k * size];

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "core/aligned.h"
@@ -39,19 +40,17 @@ struct FiringMoments {
 };
 FiringMoments firing_moments(const float* firing, const float* weight, std::size_t n);
 
-// So many rows have their firings as they are, all further ones may have them packed.
-inline constexpr std::size_t kPlainRows = 4096;
-
 inline constexpr double kNoLimit = 1e300;
 
 // A rule as a refit sees it.
 struct RuleColumn {
-  const float* firing;  // [row]; where the firings of all rows are packed, of the first kPlainRows
+  const float* firing;  // [row]; where the firings of all rows are packed, of the first n_plain
   FiringMoments moments;
   int sign = 0;                          // of the second class's weight, 0: any; two classes if not
   double max_ridge = kNoLimit;           // whatever the others get
   double ridge_share = 1;                // times the ridge: 1 for a ridge on standardised weights
   const PackedFiring* packed = nullptr;  // of all rows; null: none is
+  std::size_t n_plain = SIZE_MAX;
 };
 
 struct RefitOptions {
@@ -71,7 +70,6 @@ class Refit {
   const std::vector<double>& curvature(const Weights& weights);
 
  private:
-  bool is_packed() const { return rows_.n > kPlainRows && n_rules_ > 0 && rules_[0].packed; }
   void add_offset(float* score, std::size_t stride, std::size_t first, std::size_t n) const;
   double evaluate(const std::vector<double>& w, std::vector<double>& gradient);
   void sum_rows(const std::vector<float>& v, const std::vector<float>& b);
@@ -85,7 +83,6 @@ class Refit {
 
   FitRows rows_;
   std::vector<RuleColumn> rules_;
-  std::vector<const float*> firing_;
   AlignedVector<float> ones_;
   ThreadPool& pool_;
   const Tuning& tuning_;

@@ -26,7 +26,9 @@ std::size_t n_scan_rows(const Task& task) {
   const Tuning& tuning = task.tuning;
   const std::size_t gradients = std::min(task.n_channels(), kMaxGradients);
   const std::size_t work = std::max<std::size_t>(1, task.grid.features.size() * std::max<std::size_t>(2, gradients));
-  return std::clamp(tuning.scan_work / work, tuning.min_scan_rows, tuning.max_scan_rows);
+  const std::size_t least = std::clamp(tuning.scan_work / work, tuning.min_scan_rows, tuning.max_scan_rows);
+  const std::size_t most = std::min(tuning.most_scan_rows, tuning.most_scan_work / work);
+  return growing(task.sample.n_rows, tuning.scan_share, least, most, tuning);
 }
 
 ScanRows draw_scan_rows(const Task& task, const PathRows& rows, std::size_t n_wanted, const Dice& dice) {

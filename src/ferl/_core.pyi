@@ -117,6 +117,17 @@ def grow_words(
 # What learning rules is tuned with; cpp/rules/tuning.h has what each number does and why it is what it is.
 class Tuning:
     def __init__(self) -> None: ...
+    small_rows: int
+    path_share: float
+    most_path_work: int
+    most_path_rows: int
+    scan_share: float
+    most_scan_work: int
+    most_scan_rows: int
+    curvature_share: float
+    most_curvature_rows: int
+    curvature_rows_per_rule: int
+    more_ridges: list[float]
     knot_budget: int
     min_knots: int
     max_knots: int
@@ -166,6 +177,8 @@ class Tuning:
     bounded_sweeps: int
     bounded_tolerance: float
     validation_rows: int
+    most_validation_work: int
+    min_validation_rows: int
     few_weight: float
     some_weight: float
     parts_of_few: int
@@ -186,6 +199,8 @@ class Tuning:
     most_loss: float
     least_prior: float
     fitted_rows: int
+    most_fitted_work: int
+    min_fitted_rows: int
     grown_rules: int
     averaged: int
     last_iterations: int
@@ -194,6 +209,7 @@ class Tuning:
     prune_ridge_share: float
     most_prune_ridge: float
     prune_rows: int
+    prune_nats: float
     prune_iterations: int
     prune_tolerance: float
     pack_above: int
@@ -214,6 +230,7 @@ class RuleOptions:
         max_conditions: int = 3,
         prune: float = 0.0015,
         min_rule_worth: float = 0.0,
+        effort: int = 1,
         monotone: list[int] = [],
         words: tuple[Ints, Floats] | None = None,  # columns and trapezoids of the words that conditions are
         n_threads: int = 1,

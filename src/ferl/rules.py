@@ -18,7 +18,7 @@ from ferl._learn.update_rules import with_curvature_of
 from ferl._models.rule_model import RuleModel
 from ferl._models.settings import MAX_CONDITIONS, MAX_MAPS, VARIANTS, RuleSettings, check_words
 from ferl._models.words import LinguisticVariable
-from ferl._sklearn import Interval
+from ferl._sklearn import Interval, StrOptions
 from ferl._util.arrays import Floats
 from ferl._util.threads import n_threads
 
@@ -42,8 +42,9 @@ class FERLClassifier(FERLEstimator[RuleModel]):
         False: conditions are learned. Otherwise rules are in words: sets of equal weight, triangles, sets of equal
         width or between cuts that separate the classes; or those given, which find their features by name (features
         without words are not used). True: triangles, and few rules.
-    max_rules : int, default=None
-        Largest number of rules. None: 150, or 15 with ``words=True``.
+    max_rules : int or "auto", default=None
+        Largest number of rules. None: 150, or 15 with ``words=True``. "auto": as many as inner validation chooses, up
+        to 1,200, which takes several times as long where many are better.
     max_conditions : int, default=3
         Largest number of conditions of a rule, 1 to 3. With 1 every feature has one curve.
     max_maps : int or None, default=25
@@ -58,13 +59,19 @@ class FERLClassifier(FERLEstimator[RuleModel]):
     prune : float, default=0.0015
         Rules are removed, and the others corrected, as long as the mean divergence (Kullback and Leibler's, in nats)
         from the answers of all rules on the training rows stays below. 0: none is removed.
+        With more than 10,000 rows it is at most 15 / n_rows: rules that many rows support are kept.
+    effort : int, default=1
+        Number of models, from other random choices and other parts of inner validation, whose rules are joined and
+        whose weights are averaged; then rules are removed until as many are left as one of the models has. Better
+        answers at the same size: a fit takes a little more than ``effort`` times as long.
     support_gate : bool, default=True
         Fade out rules outside the training range, so that far-away rows get ignorance instead of a confident answer.
     gate_margin : float, default=1.0
         How far outside, in ranges of the feature, a rule adds nothing.
-    growth_rows : int or None, default=50_000
-        With more distinct rows than this, rules and weights are learned on a random sample of this size. Ranges always
-        come from all rows. None: no sampling.
+    growth_rows : int or None, default=500_000
+        With more distinct rows than this, rules and weights are learned on a random sample of this size, which is held
+        in memory (8 bytes a value). Ranges always come from all rows. None: no sampling, but weights come from at most
+        500,000 rows.
     n_exemplars : int, default=1024
         Number of training rows that the model keeps to compare new rows with, for :meth:`novelty`; they are chosen to
         cover the others. 0: the model keeps no training row, and novelty is the paper's residual.
@@ -151,25 +158,28 @@ class FERLClassifier(FERLEstimator[RuleModel]):
     }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **SHARED_CONSTRAINTS,
+        "max_rules": [*SHARED_CONSTRAINTS["max_rules"], StrOptions({"auto"})],
         "n_exemplars": [Interval(Integral, 0, None, closed="left")],
         "max_conditions": [Interval(Integral, 1, MAX_CONDITIONS, closed="both")],
         "max_maps": [Interval(Integral, 0, None, closed="left"), None],
         "prune": [Interval(Real, 0, None, closed="left")],
+        "effort": [Interval(Integral, 1, None, closed="left")],
     }
 
     def __init__(
         self,
         words: bool | str | Sequence[LinguisticVariable | None] = False,
         *,
-        max_rules: int | None = None,
+        max_rules: int | str | None = None,
         max_conditions: int = 3,
         max_maps: int | None = MAX_MAPS,
         n_sets: int = 3,
         min_rule_worth: float | None = None,
         prune: float = 0.0015,
+        effort: int = 1,
         support_gate: bool = True,
         gate_margin: float = 1.0,
-        growth_rows: int | None = 50_000,
+        growth_rows: int | None = 500_000,
         n_exemplars: int = 1024,
         class_weight: Mapping[Any, float] | str | None = None,
         categorical_features: Sequence[str | int | bool] | str | None = "from_dtype",
@@ -186,6 +196,7 @@ class FERLClassifier(FERLEstimator[RuleModel]):
         self.n_sets = n_sets
         self.min_rule_worth = min_rule_worth
         self.prune = prune
+        self.effort = effort
         self.support_gate = support_gate
         self.gate_margin = gate_margin
         self.growth_rows = growth_rows

@@ -66,6 +66,7 @@ def _options(settings: RuleSettings, ground: Ground) -> _core.RuleOptions:
         max_maps=-1 if settings.max_maps is None else int(min(settings.max_maps, UNBOUNDED)),
         prune=float(settings.prune),
         min_rule_worth=float(settings.min_rule_worth),
+        effort=int(settings.effort),
         monotone=[] if ground.constraint is None else ground.constraint.tolist(),
         words=None if words is None else (words.feature[is_plain], words.trapezoid[is_plain]),
         n_threads=n_threads(settings.n_jobs),

@@ -16,6 +16,7 @@ from ferl._util.threads import n_threads
 
 MAX_CONDITIONS = 3  # of a rule
 MAX_MAPS = 25  # by default; with 50 the AUC of 150,000 flights is .001 higher, with 12 it is .007 lower
+AUTO_RULES = 1200  # the most that inner validation chooses from
 WORDS_FROM_TABLE = ("quantile", "triangles", "width", "mdlp")
 
 
@@ -167,6 +168,13 @@ class RuleSettings(Settings):
     max_conditions: int
     max_maps: int | None
     prune: float
+    effort: int
+
+    @classmethod
+    def of(cls, parameters: Mapping[str, Any]) -> Self:
+        """Settings of a classifier's parameters; ``max_rules="auto"`` leaves the number to inner validation."""
+        most = {"max_rules": AUTO_RULES} if parameters["max_rules"] == "auto" else {}
+        return super().of({**parameters, **most})
 
     def unused(self) -> dict[str, Any]:
         """Beside those of all models: maps, where rules are in words or have one condition."""
