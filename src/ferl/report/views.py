@@ -42,6 +42,7 @@ N_TINTS = 8  # colours of classes
 MAX_LETTERS = 300  # of what a line is about
 N_REASONS = 4  # for each row; what lenders name at most
 POINTS = Points()
+AND = Marked(" and ", tone="soft")
 
 
 class View:
@@ -183,7 +184,7 @@ class View:
     def _rule_cells(self, rule: Statement, *more: str) -> list[Marked]:
         """The cells that rules of all kinds have: number, conditions and support."""
         texts = [Marked(text, tone="condition") for text in self.texts[rule.number]]
-        joined = [piece for text in texts for piece in (" and ", text)][1:] or [Marked("always", tone="soft")]
+        joined = [piece for text in texts for piece in (AND, text)][1:] or [Marked("always", tone="soft")]
         return [
             Marked(str(rule.number), key=rule.number, name=f"rule-{rule.number}"),
             Marked(*joined, *more),
