@@ -249,6 +249,7 @@ void bind_rules(nb::module_& m) {
       .def_rw("grid_work", &Tuning::grid_work)
       .def_rw("grid_least_rows", &Tuning::grid_least_rows)
       .def_rw("grid_validation_rows", &Tuning::grid_validation_rows)
+      .def_rw("grid_columns", &Tuning::grid_columns)
       .def_rw("grid_pair_columns", &Tuning::grid_pair_columns)
       .def_rw("grid_scan_rows", &Tuning::grid_scan_rows)
       .def_rw("grid_scan_work", &Tuning::grid_scan_work)

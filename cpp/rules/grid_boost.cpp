@@ -174,7 +174,11 @@ GridRows grid_rows(const Sample& sample, const std::vector<BinnedColumn>& column
   }
   out.bin.resize(columns.size()), out.map_bin.resize(columns.size());
   pool.run(columns.size(), rows.size() > kRowBlock, [&](std::size_t j) {
-    for (const Row i : rows) out.bin[j].push_back(columns[j].bin[i]), out.map_bin[j].push_back(columns[j].map_bin[i]);
+    out.bin[j].resize(rows.size()), out.map_bin[j].resize(rows.size());
+    for (std::size_t k = 0; k < rows.size(); ++k) {
+      out.bin[j][k] = columns[j].bin[rows[k]];
+      out.map_bin[j][k] = columns[j].map_bin[rows[k]];
+    }
   });
   return out;
 }

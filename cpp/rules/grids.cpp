@@ -60,30 +60,39 @@ Difference difference(const std::vector<double>& a, const std::vector<double>& b
   return {mean, std::sqrt(squares / all / all) + 1e-12};
 }
 
-// What a column is worth to rules, in nats: those that use it, by the squares of their weights.
-std::vector<double> worth_in_rules(const Sample& sample, const WeightedRules& own) {
-  std::vector<double> out(sample.n_columns, 0.0);
+// What each binned column is worth to rules, in nats: those that use it, by the squares of their weights.
+std::vector<double> worth_in_rules(const Sample& sample, const std::vector<BinnedColumn>& columns,
+                                   const WeightedRules& own) {
+  std::vector<double> worth(sample.n_columns, 0.0), out;
   const double all = std::accumulate(sample.weight.begin(), sample.weight.end(), 0.0);
+  const auto n_classes = static_cast<std::size_t>(sample.n_classes);
   for (std::size_t r = 0; r < own.rules.size(); ++r) {
     double share = 1, squares = 0;
     for (const Condition& condition : own.rules[r]) share *= condition.share;
-    for (int c = 0; c < sample.n_classes; ++c) {
-      const double weight = own.weight[r * static_cast<std::size_t>(sample.n_classes) + static_cast<std::size_t>(c)];
-      squares += weight * weight;
-    }
+    for (std::size_t c = 0; c < n_classes; ++c)
+      squares += own.weight[r * n_classes + c] * own.weight[r * n_classes + c];
     for (const Condition& condition : own.rules[r])
-      out[static_cast<std::size_t>(condition.column)] += all / 8 * squares * share * (1 - share);
+      worth[static_cast<std::size_t>(condition.column)] += all / 8 * squares * share * (1 - share);
   }
+  for (const BinnedColumn& column : columns) out.push_back(worth[static_cast<std::size_t>(column.bins.column)]);
   return out;
 }
 
-std::vector<std::size_t> best_of(const std::vector<double>& worth, std::size_t n_most) {
-  std::vector<std::size_t> order(worth.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return worth[a] > worth[b]; });
-  order.resize(std::min(order.size(), n_most));
-  std::sort(order.begin(), order.end());
-  return order;
+// The columns that gain most by a level for each bin, beyond what noise gains, or are worth most in rules; ascending.
+std::vector<std::size_t> best_columns(const std::vector<BinnedColumn>& columns, std::vector<std::size_t> own,
+                                      const GridRows& rows, const std::vector<double>& used, std::size_t n_most,
+                                      ThreadPool& pool) {
+  if (own.size() <= n_most) return own;
+  std::vector<double> worth(columns.size(), 0.0);
+  pool.run(own.size(), true, [&](std::size_t k) {
+    const GridSums sums = sum_cells(rows, curve_of(columns, own[k], 0));
+    const auto n_levels = std::count_if(sums.h.begin(), sums.h.end(), [](double h) { return h > 0; });
+    worth[own[k]] = used[own[k]] + spread_gain(sums, {rows.n_channels}) - static_cast<double>(n_levels);
+  });
+  std::stable_sort(own.begin(), own.end(), [&](std::size_t a, std::size_t b) { return worth[a] > worth[b]; });
+  own.resize(n_most);
+  std::sort(own.begin(), own.end());
+  return own;
 }
 
 GridRows first_rows(const GridRows& rows, std::size_t n) {
@@ -224,20 +233,9 @@ class GridChoice {
   // Columns whose pairs are scanned: all, or those that gain most by themselves or in rules.
   std::vector<std::size_t> pair_columns(const GridRows& rows) const {
     std::vector<std::size_t> free;
-    std::vector<double> worth;
-    for (const GridTerm& curve : curves_) {
-      if (curve.sign != 0) continue;
-      free.push_back(curve.first);
-      worth.push_back(used_[curve.first]);
-    }
-    if (free.size() <= tuning_.grid_pair_columns) return free;
-    pool_.run(free.size(), true, [&](std::size_t k) {
-      const StepOptions options{rows.n_channels};
-      worth[k] += spread_gain(sum_cells(rows, curve_of(columns_, free[k], 0)), options);
-    });
-    std::vector<std::size_t> out;
-    for (const std::size_t k : best_of(worth, tuning_.grid_pair_columns)) out.push_back(free[k]);
-    return out;
+    for (const GridTerm& curve : curves_)
+      if (curve.sign == 0) free.push_back(curve.first);
+    return best_columns(columns_, std::move(free), rows, used_, tuning_.grid_pair_columns, pool_);
   }
 
   // Gain over the residuals that the curves leave, on few cells.
@@ -511,46 +509,60 @@ ChoiceRows choice_rows(std::size_t n_rows, const std::vector<Row>& fit, const st
   return out;
 }
 
+// Of all columns, or of the best ones.
+std::vector<GridTerm> curves_of(const std::vector<BinnedColumn>& columns, const GridRows& rows,
+                                const std::vector<double>& used, const GridOptions& options, const Tuning& tuning,
+                                ThreadPool& pool) {
+  std::vector<std::size_t> own(columns.size());
+  std::iota(own.begin(), own.end(), std::size_t{0});
+  std::vector<GridTerm> out;
+  for (const std::size_t j : best_columns(columns, std::move(own), rows, used, tuning.grid_columns, pool)) {
+    const auto column = static_cast<std::size_t>(columns[j].bins.column);
+    out.push_back(curve_of(columns, j, options.monotone.empty() ? 0 : options.monotone[column]));
+  }
+  return out;
+}
+
+// The curves and maps of a plan, boosted from the probabilities of the model's rules as far as the plan went.
+LearnedGrids learned(const std::vector<BinnedColumn>& columns, const std::vector<GridTerm>& curves, const Plan& plan,
+                     GridRows rows, int n_classes, const Tuning& tuning, ThreadPool& pool) {
+  const BoostOptions options = boost_options(total_weight(rows), tuning);
+  GridBoost first(curves, {}, rows, options, tuning, pool);
+  first.up_to(plan.curves);
+  GridBoost second(with_maps(curves, columns, plan.pairs), first.tables(), rows, options, tuning, pool);
+  if (!plan.pairs.empty()) second.up_to(plan.maps);
+  std::vector<GridTable> tables = second.tables();
+  if (plan.price > 0)
+    pool.run(tables.size(), true, [&](std::size_t t) {
+      const GridTerm& term = second.terms()[t];
+      tables[t] = merged(tables[t], sum_cells(rows, term).h, term, rows.n_channels, plan.price);
+    });
+  return GridWriter(columns, second.terms(), std::move(tables), rows, n_classes).written();
+}
+
 }  // namespace
 
 LearnedGrids learn_grids(const Sample& sample, const WeightedRules& validated, const std::vector<Row>& fit,
                          const std::vector<Row>& other, const WeightedRules& last, const GridOptions& options,
                          const Tuning& tuning, ThreadPool& pool) {
-  std::vector<BinnedColumn> columns = bin_columns(sample, tuning, pool);
+  const std::vector<BinnedColumn> columns = bin_columns(sample, tuning, pool);
   if (columns.empty()) return {};
   const std::size_t e = n_channels(sample.n_classes);
-  std::vector<GridTerm> curves;
-  std::vector<double> used;
-  const std::vector<double> worth = worth_in_rules(sample, validated);
-  for (std::size_t j = 0; j < columns.size(); ++j) {
-    const auto column = static_cast<std::size_t>(columns[j].bins.column);
-    curves.push_back(curve_of(columns, j, options.monotone.empty() ? 0 : options.monotone[column]));
-    used.push_back(worth[column]);
-  }
+  const auto rows_of = [&](const std::vector<Row>& rows, const WeightedRules& rules) {
+    return grid_rows(sample, columns, rows, chances(sample, rules, rows, pool), pool);
+  };
   const ChoiceRows rows =
       choice_rows(sample.n_rows, fit, other, std::max(tuning.grid_choice_work / e, tuning.grid_least_rows), tuning);
-  GridChoice choice(columns, curves,
-                    grid_rows(sample, columns, rows.fit, chances(sample, validated, rows.fit, pool), pool),
-                    grid_rows(sample, columns, rows.other, chances(sample, validated, rows.other, pool), pool), used,
-                    options, tuning, pool);
+  GridRows fitted = rows_of(rows.fit, validated);
+  const std::vector<double> used = worth_in_rules(sample, columns, validated);
+  const std::vector<GridTerm> curves = curves_of(columns, fitted, used, options, tuning, pool);
+  GridChoice choice(columns, curves, std::move(fitted), rows_of(rows.other, validated), used, options, tuning, pool);
   const Plan plan = choice.run();
   LearnedGrids out;
   if (plan.is_used) {
     std::vector<Row> all(std::min(sample.n_rows, std::max(tuning.grid_work / e, tuning.grid_least_rows)));
     std::iota(all.begin(), all.end(), Row{0});
-    GridRows own = grid_rows(sample, columns, all, chances(sample, last, all, pool), pool);
-    const BoostOptions boost = boost_options(total_weight(own), tuning);
-    GridBoost first(curves, {}, own, boost, tuning, pool);
-    first.up_to(plan.curves);
-    GridBoost second(with_maps(curves, columns, plan.pairs), first.tables(), own, boost, tuning, pool);
-    if (!plan.pairs.empty()) second.up_to(plan.maps);
-    std::vector<GridTable> tables = second.tables();
-    if (plan.price > 0)
-      pool.run(tables.size(), true, [&](std::size_t t) {
-        const GridTerm& term = second.terms()[t];
-        tables[t] = merged(tables[t], sum_cells(own, term).h, term, e, plan.price);
-      });
-    out = GridWriter(columns, second.terms(), std::move(tables), own, sample.n_classes).written();
+    out = learned(columns, curves, plan, rows_of(all, last), sample.n_classes, tuning, pool);
   }
   out.log = choice.log();
   return out;

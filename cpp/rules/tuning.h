@@ -286,6 +286,8 @@ struct Tuning {
   std::size_t grid_least_rows = 20'000;
   // The most rows that validate. Prototype.
   std::size_t grid_validation_rows = 20'000;
+  // Columns that have curves: the best ones of hundreds. Round number.
+  std::size_t grid_columns = 256;
   // Columns whose pairs are scanned: the number of pairs is quadratic. Round number.
   std::size_t grid_pair_columns = 48;
   // Rows, rows x channels and bins of an axis in the scan of pairs. Prototype; work: round number.
