@@ -347,7 +347,7 @@ class DaskFERLClassifier(OnCluster, FERLClassifier):
 
     Parameters
     ----------
-    words, max_rules, max_conditions, n_sets, min_rule_worth, prune, effort, support_gate, gate_margin, \
+    words, max_rules, max_conditions, max_maps, n_sets, min_rule_worth, prune, effort, support_gate, gate_margin, \
 growth_rows, n_exemplars, class_weight, categorical_features, missing_conditions, monotonic_cst, random_state, verbose
         As in :class:`ferl.FERLClassifier`. With ``growth_rows=None`` all distinct rows come to the client.
     n_jobs : int, default=None
