@@ -371,7 +371,7 @@ def test_far_away_the_probability_is_the_class_frequencies(example):
     np.testing.assert_allclose(clf.predict_proba(far), np.tile(frequency, (5, 1)), rtol=1e-11)
     assert (clf.predict(far) == clf.classes_[frequency.argmax()]).all()
     np.testing.assert_allclose(clf.contributions(far).sum(axis=1), clf.model_.decision_scores(far), atol=1e-12)
-    np.testing.assert_allclose(clf.model_.lift(far, clf.predict_evidence(far)), 0, atol=1e-9)
+    assert (clf.predict(far, decision="balanced") == clf.predict(far)).all()
 
 
 def test_the_scores_lie_between_those_of_the_frequencies_and_the_summed_weights():

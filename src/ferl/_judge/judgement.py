@@ -53,8 +53,8 @@ def decide(model: Model, rows: Floats, evidence: Evidence, decision: str = "prob
     Returns
     -------
     ndarray of shape (n_samples,)
-        Index of the class; the first of equals. Without any evidence all classes are equal, but for the probability of
-        rules, which is then the class frequencies.
+        Index of the class; the first of equals, which all classes of a tree are where there is no evidence. Of rules it
+        is then the most frequent class.
     """
     check_decision(decision)
     preference = evidence.probability if decision == "probable" else model.lift(rows, evidence)

@@ -220,11 +220,14 @@ class RuleModel(Model):
         return np.asarray(self.supports(rows)[:, : self.n_fading].prod(axis=1))
 
     def lift(self, rows: Floats, evidence: Evidence) -> Floats:
-        """Logarithm of probability divided by frequency, shape (n_samples, n_classes); 0 without any support."""
+        """Logarithm of probability divided by frequency, shape (n_samples, n_classes).
+
+        Of the probability alone where the gates are closed: without evidence no rare class is preferred.
+        """
+        is_open = self.fading(rows)[:, None] > 0
         with np.errstate(divide="ignore"):
             known = np.log(np.where(self.class_frequency > 0, self.class_frequency, 1.0))
-            # Rounded, so that classes are equal where there is no evidence.
-            return np.asarray(np.log(evidence.probability) - known).round(10)
+            return np.asarray(np.log(evidence.probability) - is_open * known)
 
     # -----------------------------------------------------------------------------------------------------------------
     # What each term, column and feature adds
