@@ -428,9 +428,8 @@ def test_monotone_constraints_hold_outside_the_range_too():
     free = rare_class()[2]
     assert free.stability_report().direction("x0", 1) == 1
     low, high = X[:, 0].min(), X[:, 0].max()
-    assert f"Proven from {number_text(low)} to {number_text(high)}: a higher x0 never makes 1 less" in str(
-        free.stability_report()
-    )
+    within = f"from {number_text(low)} to {number_text(high)}"
+    assert f"Proven: a higher x0 never makes 1 less probable, {within}." in str(free.stability_report())
     # Belief shows what probabilities may not: that the row is outside.
     far = np.array([[50.0, 0.0, 0.0]])
     evidence = clf.predict_evidence(far)
