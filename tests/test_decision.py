@@ -93,13 +93,13 @@ def test_of_nothing_said_no_rare_class_is_made(variant: str) -> None:
     assert (clf.predict(far, decision="balanced") == clf.predict(far)).all()
 
 
-def test_half_closed_gates_count_frequencies_by_half() -> None:
+def test_half_closed_gates_compare_with_the_frequencies_too() -> None:
     clf = fitted("rules")
     asked = int(clf.model_.gated_columns[0])
     low, high = clf.model_.ranges[asked]
     row = np.zeros((1, 4))
     row[0, asked] = high + 0.5 * (high - low)
-    lift = np.log(clf.predict_proba(row)) - 0.5 * np.log(clf.model_.class_frequency)
+    lift = np.log(clf.predict_proba(row)) - np.log(clf.model_.class_frequency)
     assert clf.predict(row, decision="balanced")[0] == clf.classes_[lift[0].argmax()]
 
 

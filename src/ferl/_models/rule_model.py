@@ -193,11 +193,14 @@ class RuleModel(Model):
         return np.asarray(self.supports(rows)[:, : self.n_fading].prod(axis=1))
 
     def lift(self, rows: Floats, evidence: Evidence, power: float = 1.0) -> Floats:
-        """Logarithm of probability divided by a power of the frequency, shape (n_samples, n_classes)."""
+        """Logarithm of probability divided by a power of the frequency, shape (n_samples, n_classes).
+
+        Where the gates are closed, that of the probability alone: without evidence no rare class is preferred.
+        """
+        is_open = self.fading(rows)[:, None] > 0
         with np.errstate(divide="ignore"):
             known = np.log(np.where(self.class_frequency > 0, self.class_frequency, 1.0))
-            # Rounded, so that classes are equal where there is no evidence.
-            return np.asarray(np.log(evidence.probability) - power * known).round(10)
+            return np.asarray(np.log(evidence.probability) - power * is_open * known)
 
     # -----------------------------------------------------------------------------------------------------------------
     # What each term, column and feature adds

@@ -368,7 +368,7 @@ class RuleStabilityReport(StabilityReport):
         told = self.classes[1:] if len(self.classes) == 2 else self.classes
         moves = {1: "less", -1: "more"}
         proven = [
-            f"Proven{_between(low, high)}: a higher {spoken(name)} never makes {spoken(label)} {moves[way]} probable."
+            f"Proven: a higher {spoken(name)} never makes {spoken(label)} {moves[way]} probable{_between(low, high)}."
             for name, (low, high) in zip(self.names, self.reach, strict=True)
             for label in told
             if (way := self.direction(name, label)) in moves
@@ -379,7 +379,7 @@ class RuleStabilityReport(StabilityReport):
 
 def _between(low: float, high: float) -> str:
     """Where something is proven, in words; nothing where that is everywhere."""
-    return "" if math.isinf(low) and math.isinf(high) else f" from {number_text(low)} to {number_text(high)}"
+    return "" if math.isinf(low) and math.isinf(high) else f", from {number_text(low)} to {number_text(high)}"
 
 
 def _bound(value: float) -> str:

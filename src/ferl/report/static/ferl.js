@@ -318,10 +318,10 @@ const ferlEngine = (() => {
       return answer.probability;
     }
 
-    // Rounded, so that classes are equal where there is no evidence.
+    // Where the gates are closed the probability alone counts: without evidence no rare class is preferred.
     lift(answer, c, frequency, power) {
-      const lift = Math.log(answer.probability[c]) - (frequency > 0 ? power * Math.log(frequency) : 0);
-      return Math.round(lift * 1e10) / 1e10;
+      const known = answer.fade > 0 && frequency > 0 ? power * Math.log(frequency) : 0;
+      return Math.log(answer.probability[c]) - known;
     }
 
     openness(own, x) {
