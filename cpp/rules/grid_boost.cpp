@@ -286,8 +286,9 @@ std::size_t GridBoost::round(std::size_t number, double threshold, GridRows* oth
   for (std::size_t t = 0; t < terms_.size(); ++t)
     if (rest_[t] <= number) active.push_back(t);
   std::size_t n_moved = 0;
-  for (std::size_t from = 0; from < active.size(); from += tuning_.grid_together)
-    n_moved += step(active.data() + from, std::min(tuning_.grid_together, active.size() - from), threshold, other);
+  const auto together = static_cast<std::size_t>(std::max(1.0, tuning_.grid_together / options_.rate + 1e-9));
+  for (std::size_t from = 0; from < active.size(); from += together)
+    n_moved += step(active.data() + from, std::min(together, active.size() - from), threshold, other);
   for (const std::size_t t : active) {
     if (!has_moved_[t]) rest_[t] = number + 1 + wait_[t];
     wait_[t] = has_moved_[t] ? 1 : 2 * wait_[t];  // the longer, the more often it did not move

@@ -355,7 +355,7 @@ std::vector<double> cell_weights(const GridRows& rows, const GridTerm& term) {
   return out;
 }
 
-// Whether a bin of an axis is one that no training row can be in order with: missing values or a category without any.
+// Whether a bin has no neighbours whose value it could take over: missing values and categories.
 bool is_apart(const Bins& bins, std::size_t bin) { return bin == 0 || bins.is_categorical; }
 
 // From tables to what models have: maps show what the curves do not, curves have the mean zero, and neighbours of equal
