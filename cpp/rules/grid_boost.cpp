@@ -183,6 +183,17 @@ GridRows grid_rows(const Sample& sample, const std::vector<BinnedColumn>& column
   return out;
 }
 
+GridRows first_grid_rows(const Sample& sample, std::vector<BinnedColumn>& columns, std::size_t n,
+                         std::vector<float> p) {
+  GridRows out;
+  out.n = n, out.n_channels = n_channels(sample.n_classes), out.p = std::move(p);
+  out.weight.assign(sample.weight.begin(), sample.weight.begin() + static_cast<std::ptrdiff_t>(n));
+  out.label.assign(sample.y.begin(), sample.y.begin() + static_cast<std::ptrdiff_t>(n));
+  for (BinnedColumn& own : columns)
+    out.bin.push_back(std::move(own.bin)), out.map_bin.push_back(std::move(own.map_bin));
+  return out;
+}
+
 GridSums sum_cells(const GridRows& rows, const GridTerm& term) {
   std::vector<float> residual(rows.n_channels == 1 ? 2 * rows.n : 0);
   if (rows.n_channels == 1) residuals_of(rows, 0, rows.n, residual.data());
