@@ -305,3 +305,12 @@ def test_noise_gets_neither_curves_nor_maps() -> None:
         grown = grow(sample_of(X, rng.integers(0, 2, 2000), np.ones(2000), np.zeros(4, np.int32)))
         n_used += len(grown["grid_column"]) > 0
     assert n_used <= 2
+
+
+def test_the_best_of_many_columns_have_curves() -> None:
+    rng = np.random.default_rng(12)
+    X = rng.normal(size=(1200, 300))
+    y = (np.sin(9 * X[:, 123]) + 0.3 * rng.normal(size=1200) > 0).astype(np.int32)
+    grown = grow(sample_of(X, y, np.ones(1200), np.zeros(300, np.int32)))
+    assert 123 in grown["grid_column"][:, 0]
+    assert len(grown["grid_column"]) <= 256 + 25

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <numeric>
+#include <type_traits>
 
 #include "core/exponential.h"
 
@@ -32,6 +33,20 @@ auto with_cells(const GridRows& rows, const GridTerm& term, const Body& body) {
   return body([a, b, n](std::size_t i) { return static_cast<std::size_t>(a[i] * n + b[i]); });
 }
 
+// Calls body with the number of channels, which the compiler knows where it is small: loops over so few are unrolled.
+template <class Body>
+auto with_channels(std::size_t e, const Body& body) {
+  switch (e) {
+    case 3: return body(std::integral_constant<std::size_t, 3>{});
+    case 4: return body(std::integral_constant<std::size_t, 4>{});
+    case 5: return body(std::integral_constant<std::size_t, 5>{});
+    case 6: return body(std::integral_constant<std::size_t, 6>{});
+    case 7: return body(std::integral_constant<std::size_t, 7>{});
+    case 8: return body(std::integral_constant<std::size_t, 8>{});
+    default: return body(e);
+  }
+}
+
 // Two classes: residual and curvature of each row are at hand.
 template <class CellOf>
 GridSums sum_pairs(const CellOf& cell_of, std::size_t n, std::size_t n_cells, const float* residual) {
@@ -56,29 +71,38 @@ GridSums sum_pairs(const CellOf& cell_of, std::size_t n, std::size_t n_cells, co
   return out;
 }
 
+// Adds rows from .. to - 1 to sums[copy][cell][residual, curvature][channel], in single precision.
+template <class CellOf, class Channels>
+void add_classes(const CellOf& cell_of, const Channels& channels, const GridRows& rows, std::size_t from,
+                 std::size_t to, std::size_t n_cells, std::size_t n_copies, float* sums) {
+  const std::size_t e = channels;
+  for (std::size_t i = from; i < to; ++i) {
+    float* g = sums + (i % n_copies * n_cells + cell_of(i)) * 2 * e;
+    const float* p = rows.p.data() + i * e;
+    const float w = rows.weight[i];
+    for (std::size_t c = 0; c < e; ++c) {
+      const float own = w * p[c];
+      g[c] -= own;
+      g[e + c] += own * (1.0f - p[c]);
+    }
+    g[rows.label[i]] += w;
+  }
+}
+
 template <class CellOf>
 GridSums sum_classes(const CellOf& cell_of, const GridRows& rows, std::size_t n_cells) {
-  const std::size_t e = rows.n_channels;
+  const std::size_t e = rows.n_channels, n_copies = n_cells <= kFewCells ? kCopies : 1;
   GridSums out{std::vector<double>(n_cells * e, 0.0), std::vector<double>(n_cells * e, 0.0)};
-  std::vector<float> sums(2 * n_cells * e);
+  std::vector<float> sums(n_copies * 2 * n_cells * e);
   for (std::size_t from = 0; from < rows.n; from += kFloatRows) {
     std::fill(sums.begin(), sums.end(), 0.0f);
-    for (std::size_t i = from; i < std::min(rows.n, from + kFloatRows); ++i) {
-      float* g = sums.data() + cell_of(i) * 2 * e;
-      float* h = g + e;
-      const float* p = rows.p.data() + i * e;
-      const float w = rows.weight[i];
+    with_channels(e, [&](const auto& channels) {
+      add_classes(cell_of, channels, rows, from, std::min(rows.n, from + kFloatRows), n_cells, n_copies, sums.data());
+    });
+    for (std::size_t k = 0; k < n_copies * n_cells; ++k)
       for (std::size_t c = 0; c < e; ++c) {
-        const float own = w * p[c];
-        g[c] -= own;
-        h[c] += own * (1.0f - p[c]);
-      }
-      g[rows.label[i]] += w;
-    }
-    for (std::size_t cell = 0; cell < n_cells; ++cell)
-      for (std::size_t c = 0; c < e; ++c) {
-        out.g[cell * e + c] += sums[cell * 2 * e + c];
-        out.h[cell * e + c] += sums[(cell * 2 + 1) * e + c];
+        out.g[k % n_cells * e + c] += sums[2 * k * e + c];
+        out.h[k % n_cells * e + c] += sums[(2 * k + 1) * e + c];
       }
   }
   return out;
@@ -108,10 +132,13 @@ void multiply(const GridRows& rows, const std::vector<Factor>& factors, std::siz
       if (e == 1)
         for (std::size_t i = from; i < to; ++i) out[i - from] *= value[cell_of(i)];
       else
-        for (std::size_t i = from; i < to; ++i) {
-          const float* of_cell = value + cell_of(i) * e;
-          for (std::size_t c = 0; c < e; ++c) out[(i - from) * e + c] *= of_cell[c];
-        }
+        with_channels(e, [&](const auto& channels) {
+          const std::size_t n = channels;
+          for (std::size_t i = from; i < to; ++i) {
+            const float* of_cell = value + cell_of(i) * n;
+            for (std::size_t c = 0; c < n; ++c) out[(i - from) * n + c] *= of_cell[c];
+          }
+        });
     });
 }
 
@@ -124,13 +151,16 @@ void move_rows(GridRows& rows, const float* factor, std::size_t from, std::size_
     }
     return;
   }
-  for (std::size_t i = from; i < to; ++i) {
-    float *p = rows.p.data() + i * e, sum = 0;
-    for (std::size_t c = 0; c < e; ++c) p[c] *= factor[(i - from) * e + c];
-    for (std::size_t c = 0; c < e; ++c) sum += p[c];
-    const float unit = 1.0f / sum;
-    for (std::size_t c = 0; c < e; ++c) p[c] *= unit;
-  }
+  with_channels(e, [&](const auto& channels) {
+    const std::size_t n = channels;
+    for (std::size_t i = from; i < to; ++i) {
+      float *p = rows.p.data() + i * n, sum = 0;
+      for (std::size_t c = 0; c < n; ++c) p[c] *= factor[(i - from) * n + c];
+      for (std::size_t c = 0; c < n; ++c) sum += p[c];
+      const float unit = 1.0f / sum;
+      for (std::size_t c = 0; c < n; ++c) p[c] *= unit;
+    }
+  });
 }
 
 void move_blocks(GridRows& rows, const std::vector<Factor>& factors, std::size_t block, float* residual) {
@@ -180,6 +210,17 @@ GridRows grid_rows(const Sample& sample, const std::vector<BinnedColumn>& column
       out.map_bin[j][k] = columns[j].map_bin[rows[k]];
     }
   });
+  return out;
+}
+
+GridRows first_grid_rows(const Sample& sample, std::vector<BinnedColumn>& columns, std::size_t n,
+                         std::vector<float> p) {
+  GridRows out;
+  out.n = n, out.n_channels = n_channels(sample.n_classes), out.p = std::move(p);
+  out.weight.assign(sample.weight.begin(), sample.weight.begin() + static_cast<std::ptrdiff_t>(n));
+  out.label.assign(sample.y.begin(), sample.y.begin() + static_cast<std::ptrdiff_t>(n));
+  for (BinnedColumn& own : columns)
+    out.bin.push_back(std::move(own.bin)), out.map_bin.push_back(std::move(own.map_bin));
   return out;
 }
 
@@ -286,8 +327,9 @@ std::size_t GridBoost::round(std::size_t number, double threshold, GridRows* oth
   for (std::size_t t = 0; t < terms_.size(); ++t)
     if (rest_[t] <= number) active.push_back(t);
   std::size_t n_moved = 0;
-  for (std::size_t from = 0; from < active.size(); from += tuning_.grid_together)
-    n_moved += step(active.data() + from, std::min(tuning_.grid_together, active.size() - from), threshold, other);
+  const auto together = static_cast<std::size_t>(std::max(1.0, tuning_.grid_together / options_.rate + 1e-9));
+  for (std::size_t from = 0; from < active.size(); from += together)
+    n_moved += step(active.data() + from, std::min(together, active.size() - from), threshold, other);
   for (const std::size_t t : active) {
     if (!has_moved_[t]) rest_[t] = number + 1 + wait_[t];
     wait_[t] = has_moved_[t] ? 1 : 2 * wait_[t];  // the longer, the more often it did not move

@@ -48,6 +48,9 @@ struct GridRows {
 GridRows grid_rows(const Sample& sample, const std::vector<BinnedColumn>& columns, const std::vector<Row>& rows,
                    std::vector<float> p, ThreadPool& pool);
 
+// The first rows of the sample. Takes the bins out of the columns, so that they are there only once.
+GridRows first_grid_rows(const Sample& sample, std::vector<BinnedColumn>& columns, std::size_t n, std::vector<float> p);
+
 // Residuals and curvature in the cells of a term.
 GridSums sum_cells(const GridRows& rows, const GridTerm& term);
 

@@ -109,12 +109,13 @@ GridRows first_rows(const GridRows& rows, std::size_t n) {
 
 double total_weight(const GridRows& rows) { return std::accumulate(rows.weight.begin(), rows.weight.end(), 0.0); }
 
-// What validation has chosen.
+// What validation has chosen, and what it has seen.
 struct Plan {
   bool is_used = false;
   Pairs pairs = {};
   Reached curves = {}, maps = {};
   double price = 0;  // of merging
+  std::vector<std::pair<std::string, double>> log = {};
 };
 
 std::vector<GridTerm> with_maps(std::vector<GridTerm> terms, const std::vector<BinnedColumn>& columns,
@@ -137,14 +138,12 @@ class GridChoice {
     try_rules();
     try_curves();
     for (Pairs pairs = candidates(); !pairs.empty();) pairs = try_maps(pairs);
-    Tried found = simplest();
-    if (found.tables.empty()) return {};
-    Plan plan{true, found.pairs, found.curves, found.maps, 0};
-    plan.price = try_merging(found);
+    const Tried found = simplest();
+    Plan plan{!found.tables.empty(), found.pairs, found.curves, found.maps};
+    if (plan.is_used) plan.price = try_merging(found);
+    plan.log = std::move(log_);
     return plan;
   }
-
-  const std::vector<std::pair<std::string, double>>& log() const { return log_; }
 
  private:
   struct Tried {
@@ -303,7 +302,7 @@ class GridChoice {
     for (const Tried* own : order) {
       if (&top == &rules || own->mean - top.mean > room(own->losses, top, tried_[1].mean)) continue;
       const Difference gain = difference(rules.losses, own->losses, other_.weight);
-      return gain.mean > tuning_.grid_sure * gain.error ? *own : rules;
+      return gain.mean > std::max(tuning_.grid_sure * gain.error, tuning_.grid_better) ? *own : rules;
     }
     return rules;
   }
@@ -355,7 +354,7 @@ std::vector<double> cell_weights(const GridRows& rows, const GridTerm& term) {
   return out;
 }
 
-// Whether a bin of an axis is one that no training row can be in order with: missing values or a category without any.
+// Whether a bin has no neighbours whose value it could take over: missing values and categories.
 bool is_apart(const Bins& bins, std::size_t bin) { return bin == 0 || bins.is_categorical; }
 
 // From tables to what models have: maps show what the curves do not, curves have the mean zero, and neighbours of equal
@@ -545,26 +544,30 @@ LearnedGrids learned(const std::vector<BinnedColumn>& columns, const std::vector
 LearnedGrids learn_grids(const Sample& sample, const WeightedRules& validated, const std::vector<Row>& fit,
                          const std::vector<Row>& other, const WeightedRules& last, const GridOptions& options,
                          const Tuning& tuning, ThreadPool& pool) {
-  const std::vector<BinnedColumn> columns = bin_columns(sample, tuning, pool);
+  std::vector<BinnedColumn> columns = bin_columns(sample, tuning, pool);
   if (columns.empty()) return {};
   const std::size_t e = n_channels(sample.n_classes);
-  const auto rows_of = [&](const std::vector<Row>& rows, const WeightedRules& rules) {
-    return grid_rows(sample, columns, rows, chances(sample, rules, rows, pool), pool);
-  };
-  const ChoiceRows rows =
-      choice_rows(sample.n_rows, fit, other, std::max(tuning.grid_choice_work / e, tuning.grid_least_rows), tuning);
-  GridRows fitted = rows_of(rows.fit, validated);
   const std::vector<double> used = worth_in_rules(sample, columns, validated);
-  const std::vector<GridTerm> curves = curves_of(columns, fitted, used, options, tuning, pool);
-  GridChoice choice(columns, curves, std::move(fitted), rows_of(rows.other, validated), used, options, tuning, pool);
-  const Plan plan = choice.run();
+  std::vector<GridTerm> curves;
+  Plan plan;
+  {
+    const std::size_t n_most = std::max(tuning.grid_choice_work / e, tuning.grid_least_rows);
+    const ChoiceRows rows = choice_rows(sample.n_rows, fit, other, n_most, tuning);
+    const auto rows_of = [&](const std::vector<Row>& own) {
+      return grid_rows(sample, columns, own, chances(sample, validated, own, pool), pool);
+    };
+    GridRows fitted = rows_of(rows.fit);
+    curves = curves_of(columns, fitted, used, options, tuning, pool);
+    plan = GridChoice(columns, curves, std::move(fitted), rows_of(rows.other), used, options, tuning, pool).run();
+  }
   LearnedGrids out;
   if (plan.is_used) {
-    std::vector<Row> all(std::min(sample.n_rows, std::max(tuning.grid_work / e, tuning.grid_least_rows)));
-    std::iota(all.begin(), all.end(), Row{0});
-    out = learned(columns, curves, plan, rows_of(all, last), sample.n_classes, tuning, pool);
+    std::vector<Row> rows(std::min(sample.n_rows, std::max(tuning.grid_work / e, tuning.grid_least_rows)));
+    std::iota(rows.begin(), rows.end(), Row{0});
+    GridRows first = first_grid_rows(sample, columns, rows.size(), chances(sample, last, rows, pool));
+    out = learned(columns, curves, plan, std::move(first), sample.n_classes, tuning, pool);
   }
-  out.log = choice.log();
+  out.log = std::move(plan.log);
   return out;
 }
 

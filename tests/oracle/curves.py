@@ -19,7 +19,7 @@ MOST_STEP = 4.0
 THRESHOLDS = (32, 16, 8, 4, 2, 1, 0.5, 0.25)
 ROUNDS, LAST_ROUNDS = 60, 360
 MAP_PRICE = 2  # times the threshold
-TOGETHER = 4  # terms that take a step at once
+TOGETHER = 0.8  # what the rates of terms that take a step at once add up to
 MOVING_SHARE = 0.05
 
 
@@ -190,13 +190,13 @@ def boost(
 ) -> tuple[list[Floats], Floats]:
     """Rounds over all terms, up to a threshold's number and a number of rounds with it: tables and probabilities."""
     tables = [np.zeros((term.n_cells, p.shape[1])) for term in terms]
-    unit = max(p.shape[1] - 1, 1) ** 0.5
+    unit, together = max(p.shape[1] - 1, 1) ** 0.5, int(max(TOGETHER / rate + 1e-9, 1))
     for at, threshold in enumerate(THRESHOLDS[: end[0] + 1]):
         rest, wait = np.zeros(len(terms), int), np.ones(len(terms), int)
         most = end[1] if at == end[0] else LAST_ROUNDS if at + 1 == len(THRESHOLDS) else ROUNDS
         for number in range(most):
             active, n_moved = np.flatnonzero(rest <= number), 0
-            for some in np.split(active, range(TOGETHER, len(active), TOGETHER)):
+            for some in np.split(active, range(together, len(active), together)):
                 score = np.zeros_like(p)
                 for t in some:
                     own = terms[t].step(
