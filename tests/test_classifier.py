@@ -127,6 +127,7 @@ RULES: dict = {
     "n_sets": 5,
     "min_rule_worth": 0.2,
     "prune": 0.5,
+    "effort": 2,
     "support_gate": False,
     "gate_margin": 0.1,
     "growth_rows": 100,
@@ -162,7 +163,7 @@ BESIDE = {  # what a parameter needs beside it to have an effect
     "min_rule_worth": {"words": "quantile"},
     "patience": {"min_gain": 0.02},
 }
-ONLY_RULES = {"max_conditions", "prune"}
+ONLY_RULES = {"max_conditions", "prune", "effort"}
 OUTSIDE = {"n_jobs", "verbose"}  # which change no answer
 
 

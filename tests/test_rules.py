@@ -178,6 +178,30 @@ def test_row_order_weights_threads_and_batches_change_no_bit():
     fits_alike(weighted, FERLClassifier(random_state=0).fit(np.repeat(X, twice, axis=0), np.repeat(y, twice)), X)
 
 
+@pytest.mark.parametrize("options", [{}, {"words": True}, {"words": "triangles", "max_conditions": 1}])
+def test_effort_has_an_effect_on_every_model(options):
+    X, y = load_wine(return_X_y=True)
+    once, more = (FERLClassifier(random_state=0, effort=effort, **options).fit(X, y) for effort in (1, 2))
+    assert not np.array_equal(once.predict_proba(X), more.predict_proba(X))
+    with pytest.raises(ValueError, match="effort"):
+        FERLClassifier(effort=0).fit(X, y)
+
+
+def test_inner_validation_chooses_the_number_of_rules_where_it_may():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(6000, 2))
+    y = (np.floor(4 * X[:, 0]) + np.floor(4 * X[:, 1])) % 2  # a board of 64 squares
+    default, auto = (FERLClassifier(max_rules=most, random_state=0).fit(X, y) for most in (None, "auto"))
+    assert default.n_rules_ <= 150 < auto.n_rules_ <= 1200
+    assert log_loss(y, auto.predict_proba(X)) < log_loss(y, default.predict_proba(X))
+    iris = load_iris(return_X_y=True)
+    assert FERLClassifier(max_rules="auto", random_state=0).fit(*iris).n_rules_ < 50
+    with pytest.raises(ValueError, match="max_rules"):
+        FERLClassifier(max_rules="all").fit(*iris)
+    with pytest.raises(ValueError, match="max_rules"):
+        FERLTreeClassifier("medium", max_rules="auto").fit(*iris)
+
+
 @pytest.mark.parametrize("max_rules", [1, 6, 15])
 def test_the_number_of_rules_and_of_conditions_is_a_promise(max_rules):
     X, y = load_breast_cancer(return_X_y=True)

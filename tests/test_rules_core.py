@@ -298,6 +298,68 @@ def test_many_rows_are_learned_alike_by_any_number_of_threads() -> None:
     assert (probabilities(expected, X).argmax(axis=1) == y).mean() > 0.8
 
 
+def test_it_changes_no_bit_whether_firings_are_packed() -> None:
+    """Those of the rows that validate as well as those that are fitted; curvature and pruning read plain ones."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3001, 5))
+    y = (X[:, 0] * X[:, 1] > 0).astype(np.int32) + (X[:, 2] > rng.normal(size=3001)).astype(np.int32)
+    tuning = _core.Tuning()
+    tuning.pack_above = 500
+    tuning.curvature_rows = tuning.most_curvature_rows = 512
+    tuning.path_rows = tuning.most_path_rows = tuning.prune_rows = 1024
+    packed = grow(sample_of(X, y), tuning=tuning, max_rules=40)
+    tuning.pack_above = 10_000
+    assert same_bits(packed, grow(sample_of(X, y), tuning=tuning, max_rules=40))
+
+
+def test_more_rows_are_scanned_fitted_and_validated_where_there_are_more() -> None:
+    """Beyond small_rows alone: what it is changes nothing below, and answers get better beyond."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(30_000, 6))
+    p = 1 / (1 + np.exp(-2 * np.sin(6 * X[:, 0]) * np.sin(5 * X[:, 1]) - X[:, 2] * X[:, 3]))
+    y = (rng.random(30_000) < p).astype(np.int32)
+    tuning = _core.Tuning()
+    tuning.path_share = tuning.scan_share = tuning.curvature_share = 0.0
+    tuning.validation_rows, tuning.more_ridges = 5_000, []
+
+    def loss(grown: dict[str, Any]) -> float:
+        found = probabilities(grown, X)
+        return -float(np.mean(p * np.log(found[:, 1]) + (1 - p) * np.log(found[:, 0])))
+
+    few = sample_of(X[:4_000], y[:4_000])
+    assert same_bits(grow(few), grow(few, tuning=tuning))
+    many = sample_of(X, y)
+    assert loss(grow(many)) < loss(grow(many, tuning=tuning)) - 0.002
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_effort_joins_models_of_several_seeds_at_the_size_of_one(seed: int) -> None:
+    X, y, _, n_categories = random_table(seed, 400)
+    copies = np.random.default_rng(seed).integers(1, 3, len(X))
+    weighted = sample_of(X, y, copies.astype(float), n_categories)
+    once, more = grow(weighted), grow(weighted, effort=3)
+    assert not same_bits(once, more)
+    assert more["n_grown"] > once["n_grown"]
+    assert len(more["weight"]) <= max(len(grow(weighted, seed=seed)["weight"]) for seed in (0, 64, 128)) + 20
+    order = np.random.default_rng(seed).permutation(np.repeat(np.arange(len(X)), copies))
+    assert same_bits(grow(sample_of(X[order], y[order], None, n_categories), effort=3, n_threads=3), more)
+    assert len(grow(weighted, effort=2, max_rules=4)["weight"]) <= 4
+
+
+def test_effort_is_better_at_the_same_size() -> None:
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(3000, 8))
+    p = 1 / (1 + np.exp(-X[:, 0] * X[:, 1] - np.sin(2 * X[:, 2]) - X[:, 3]))
+    y = (rng.random(3000) < p).astype(np.int32)
+
+    def excess(grown: dict[str, Any]) -> float:
+        q = probabilities(grown, X[600:])[:, 1]
+        return float(np.mean(p[600:] * np.log(p[600:] / q) + (1 - p[600:]) * np.log((1 - p[600:]) / (1 - q))))
+
+    sample = sample_of(X[:600], y[:600])
+    assert excess(grow(sample, effort=4)) < np.mean([excess(grow(sample, seed=seed)) for seed in range(4)])
+
+
 def test_every_number_that_was_tuned_is_named_with_its_reason_and_can_be_changed() -> None:
     header = Path(__file__).parents[1] / "cpp" / "rules" / "tuning.h"
     if not header.exists():

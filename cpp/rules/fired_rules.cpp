@@ -63,7 +63,7 @@ std::vector<RuleColumn> FiredRules::columns(std::size_t n_linear, double most_li
 
 std::vector<RuleColumn> FiredRules::path_columns(std::size_t n_linear, double most_linear_ridge) const {
   // Fewer rows, less ridge.
-  const double part = static_cast<double>(rows_.n_path) / static_cast<double>(rows_.n_fit_padded);
+  const double part = rows_.path_part();
   std::vector<RuleColumn> out = columns(n_linear, most_linear_ridge);
   for (std::size_t k = 0; k < out.size(); ++k) {
     out[k].moments = rules_[k].path_moments;

@@ -168,7 +168,7 @@ void Path::correct() {
   const Tuning& tuning = task_.tuning;
   FitRows rows = fit_rows();
   rows.n = rows_.n_path;
-  const double part = static_cast<double>(rows_.n_path) / static_cast<double>(rows_.n_fit_padded);
+  const double part = rows_.path_part();
   Refit refit(rows, rules_.path_columns(n_linear_, linear_ridge_), task_.pool, tuning);
   refit.fit({tuning.path_ridge * part, tuning.path_iterations, tuning.path_tolerance}, weights_);
   rescore();

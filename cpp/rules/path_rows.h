@@ -1,6 +1,7 @@
 // The rows that a path is learned from, and what all its stages read.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -38,6 +39,8 @@ struct PathRows {
   AlignedVector<Label> label;
   int n_classes;
 
+  // The part of the rows to fit that the path is fitted on.
+  double path_part() const { return std::min(1.0, static_cast<double>(n_path) / static_cast<double>(n_fit)); }
   // Whether a row is of the class whose score a channel holds, as a number.
   double is_class(std::size_t i, std::size_t channel) const {
     return static_cast<std::size_t>(label[i]) == (n_classes == 2 ? 1 : channel) ? 1.0 : 0.0;
