@@ -98,8 +98,8 @@ def decide(model: Any, found: dict[str, NDArray[Any]], decision: Any) -> NDArray
     frequency = model.tree.class_weight[0] / model.tree.class_weight[0].sum()
     if model.kind == "trees":  # the ignorance belongs to no class
         return (found["belief"] / frequency**value).argmax(axis=1)
-    support = 1 - found["supportDeficit"].sum(axis=1, keepdims=True)  # gates withhold the frequencies, too
-    return (probability / frequency ** (value * support)).argmax(axis=1)
+    is_open = np.asarray(found["fade"])[:, None] > 0  # without evidence no rare class is preferred
+    return (probability / frequency ** (value * is_open)).argmax(axis=1)
 
 
 def by_features(model: Any, parts: Floats) -> Floats:
