@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ferl import _core
+from ferl._learn.derive import NewColumn, day_columns
 from ferl._learn.ground import CONDITIONS, UNBOUNDED, Ground
 from ferl._learn.rows import Rows
 from ferl._models.neighbours import Neighbours
@@ -23,15 +25,18 @@ MOST_COVER_STEPS = 2_000_000_000  # comparisons of two values, about a second
 
 def fit_rules(settings: RuleSettings, rows: Rows) -> RuleModel:
     """Learn rules and their weights, and choose the training rows that the model keeps."""
-    facts = rows.facts
     with count_bar("growing rules", settings.max_rules, settings.verbose > 0) as report:
-        ground = Ground.prepared(settings, rows)
+        ground = Ground.prepared(settings, rows).deriving()
         grown = _core.grow_rules(ground.sample, _options(settings, ground), report)
+        if days := _days_beyond(ground, grown):
+            ground = ground.with_columns(days)
+            grown = _core.grow_rules(ground.sample, _options(settings, ground), report)
+        facts = ground.facts
         rules = Rules(grown["rule_node"], grown["weight"], grown["ridge"])
         n_most = n_candidates(settings, len(facts.names))
         tree = ground.summed(_conditions(grown), n_most, "shrinkage", 5.0, None, report)
         candidates = root_rows(tree)
-        tree = keep_cover(tree, rules, n_exemplars(settings))
+        tree = keep_cover(tree, rules, n_exemplars(settings), ground.replaced)
         sampled = np.bincount(ground.sample.y, weights=ground.sample.weight, minlength=facts.n_classes)
         if report is not None:
             report(len(tree.leaves))
@@ -40,12 +45,13 @@ def fit_rules(settings: RuleSettings, rows: Rows) -> RuleModel:
         reading=settings.reading,
         classes=facts.classes,
         schema=facts.schema,
-        missing_features=facts.missing_features,
+        derived=facts.derived,
+        replaced=ground.replaced,
         words=ground.words,
         n_growth_rows=ground.sample.n_rows,
         rules=rules,
         prior=prior_of_all_rows(grown["prior"], sampled.astype(np.float64), tree.class_weight[0]),
-        ranges=np.column_stack([ground.sampler.low, ground.sampler.high]),
+        ranges=ground.ranges,
     )
     return model.with_novelty_scale(candidates, n_most)
 
@@ -64,6 +70,21 @@ def _options(settings: RuleSettings, ground: Ground) -> _core.RuleOptions:
         n_threads=n_threads(settings.n_jobs),
         seed=ground.seed,
     )
+
+
+def _days_beyond(ground: Ground, grown: dict[str, Any]) -> list[NewColumn]:
+    """The evidence of single days beyond rules that do not have it."""
+    if not ground.dates:
+        return []
+    drawn, nowhere = ground.drawn, np.zeros(0, dtype=np.int32)
+    n_nodes = len(grown["parent"])
+    everywhere = np.tile([-np.inf, np.inf], (n_nodes, 1))
+    core = _core.Tree(*(grown[name] for name in CONDITIONS), everywhere, 1.0)
+    weights = grown["rule_node"], grown["weight"], grown["prior"]
+    scores = _core.Scores(core, *weights, nowhere, np.zeros((0, 2)), nowhere, 1.0)
+    probability = np.empty((drawn.n_rows, len(grown["prior"])))
+    scores.probabilities(ground.sample.x, n_threads(ground.settings.n_jobs), probability)
+    return list(day_columns(ground.dates, drawn.x, drawn.y, drawn.weight, probability))
 
 
 def _conditions(grown: dict[str, Any]) -> dict[str, Any]:
@@ -92,12 +113,15 @@ def root_rows(tree: FuzzyTree) -> Floats:
     return np.asarray(tree.profile.exemplar_row[kept[kept >= 0]])
 
 
-def keep_cover(tree: FuzzyTree, rules: Rules, n_kept: int) -> FuzzyTree:
-    """The tree with ``n_kept`` of its root's exemplars, which cover them all; no node but the root keeps any."""
+def keep_cover(tree: FuzzyTree, rules: Rules, n_kept: int, left_out: Sequence[int] = ()) -> FuzzyTree:
+    """The tree with ``n_kept`` of its root's exemplars, which cover them all; no node but the root keeps any.
+
+    ``left_out``: columns that count nothing in distances.
+    """
     profile = tree.profile
     kept = profile.exemplar[0][profile.exemplar[0] >= 0]
     if len(kept) > n_kept:
-        kept = kept[Neighbours.of(tree, rules.node, rules.weight).cover(n_kept)]
+        kept = kept[Neighbours.of(tree, rules.node, rules.weight, left_out).cover(n_kept)]
     exemplar = np.full((tree.n_nodes, len(kept)), -1, dtype=np.int32)
     exemplar[0] = np.arange(len(kept))
     return replace(tree, profile=replace(profile, exemplar=exemplar, exemplar_row=profile.exemplar_row[kept]))

@@ -18,7 +18,7 @@ from ferl._models.model import kept_by_model
 from ferl._models.rule_model import RuleModel, Rules
 from ferl._models.tree import FuzzyTree
 from ferl._models.tree_model import TreeModel
-from ferl._tables import add_up_indicators, with_indicators
+from ferl._tables import Derived, add_up_derived, with_derived
 from ferl._util.arrays import Floats
 
 
@@ -30,7 +30,7 @@ class Summed:
     rules: Rules
     chosen: tuple[int, ...]
     n_features: int
-    missing_features: tuple[int, ...]
+    derived: tuple[Derived, ...]
 
     def at(self, values: dict[int, Floats]) -> Floats:
         """What the rules say of rows whose gates are open and that have these values, (n_rows, n_classes)."""
@@ -38,7 +38,7 @@ class Summed:
         for feature, own in values.items():
             rows[:, feature] = own
         chosen = list(self.chosen)
-        applies = self.rules.activation(self.tree, with_indicators(rows, self.missing_features))[:, chosen]
+        applies = self.rules.activation(self.tree, with_derived(rows, self.derived))[:, chosen]
         return np.asarray(np.einsum("ir,rc->ic", applies, self.rules.weight[chosen]))
 
 
@@ -195,7 +195,7 @@ def read_shapes(model: RuleModel) -> Shapes:
     """
     rules_of: dict[tuple[tuple[int, ...], bool], list[int]] = {}
     for rule, columns in enumerate(model.term_columns):
-        features = tuple(sorted({feature_of(model, column) for column in columns}))
+        features = tuple(sorted({model.feature_of(column) for column in columns}))
         # Two conditions on one column multiply, which is no line; such a rule stays apart.
         is_curve = len(features) == 1 and len(set(columns)) == len(columns)
         rules_of.setdefault((features, is_curve), []).append(rule)
@@ -210,7 +210,7 @@ def read_shapes(model: RuleModel) -> Shapes:
         else:
             # A rule that fires fully for a share m of the rows lies 2 m (1 - m) from its mean on average, others less.
             importance = float((2 * firing * (1 - firing) * np.ptp(weight, axis=1)).sum())
-        summed = Summed(model.tree, model.rules, tuple(rules), model.n_features, model.missing_features)
+        summed = Summed(model.tree, model.rules, tuple(rules), model.n_features, model.derived)
         corners = tuple(_corners(model, feature, rules) for feature in features)
         if is_curve:
             curves.append(_curve(model, features[0], corners[0], summed, mean, importance))
@@ -284,9 +284,9 @@ def _(model: RuleModel) -> Floats:
 
 @feature_importances.register
 def _(model: TreeModel) -> Floats:
-    by_column = np.zeros((1, model.n_features + len(model.missing_features)))
+    by_column = np.zeros((1, model.n_features + len(model.derived)))
     np.add.at(by_column[0], model.tree.feature[1:], condition_decrease(model.tree)[1:])
-    return _shares(add_up_indicators(by_column, model.missing_features)[0])
+    return _shares(add_up_derived(by_column, model.derived)[0])
 
 
 def _shares(parts: Floats) -> Floats:
@@ -308,11 +308,6 @@ def _impurity(class_weight: Floats) -> Floats:
     weight = class_weight.sum(axis=1)
     squares = (class_weight**2).sum(axis=1)
     return np.asarray(weight - np.divide(squares, weight, out=np.zeros(len(weight)), where=weight > 0))
-
-
-def feature_of(model: RuleModel, column: int) -> int:
-    """The feature that a column of the model tells about: itself, or the one whose being missing it indicates."""
-    return column if column < model.n_features else model.missing_features[column - model.n_features]
 
 
 def kept_rows(model: RuleModel) -> Floats:

@@ -13,7 +13,7 @@ import numpy as np
 from ferl._models.model import Model
 from ferl._models.novelty import total_spread
 from ferl._models.shapes import feature_importances
-from ferl._tables import OneRow, add_up_indicators
+from ferl._tables import OneRow, add_up_derived
 from ferl._tables.values import finer_steps
 from ferl._tell.explain import explain
 from ferl._tell.explanation import Explanation
@@ -142,7 +142,7 @@ def _features(view: View) -> list[dict[str, Any]]:
     """The features: what they hold, how often rules ask for them, and how much that explains."""
     model, schema = view.model, view.model.schema
     asked = np.bincount(model.tree.feature[1:], minlength=len(view.columns))
-    conditions = add_up_indicators(asked[None].astype(np.float64), model.missing_features)[0]
+    conditions = add_up_derived(asked[None].astype(np.float64), model.derived)[0]
     importance, names = feature_importances(model), model.feature_names()
     return [
         {

@@ -57,7 +57,7 @@ class View:
     def __init__(self, model: Model) -> None:
         self.model, schema = model, model.schema
         self.features, self.classes = shown_names(model.feature_names()), shown_names(model.labels)
-        self.columns = self.features + [self.features[j] for j in model.missing_features]
+        self.columns = model.column_names(self.features)
         self.categories = {j: shown_names(own, MAX_CATEGORY_LETTERS) for j, own in model.category_names.items()}
         self.target = shown_line(schema.target.name, 60) or None
         own = [
