@@ -28,6 +28,7 @@ BUILDERS = {"quantile": quantile_partition, "triangles": triangular_partition, "
 UNBOUNDED = np.iinfo(np.int32).max  # no tree gets there
 ALL_ROWS = 2**48
 RARE_SHARE = 10  # of a sample, one part in so many is shared out equally among the classes
+COUNTS_NOTHING = 1e250  # the variance of a feature that is replaced: distances in it vanish
 CONDITIONS = ("parent", "feature", "trapezoid", "share", "category_start", "category")
 
 
@@ -189,7 +190,12 @@ class Ground:
             categories=Categories(n_categories, start, membership) if n_categories.any() else None,
             **found,
         )
-        return restore(tree, self.orders, facts.category_weight)
+        tree = restore(tree, self.orders, facts.category_weight)
+        if not self.replaced:
+            return tree
+        variance = tree.profile.variance.copy()
+        variance[:, list(self.replaced)] = COUNTS_NOTHING
+        return replace(tree, profile=replace(tree.profile, variance=variance))
 
 
 def _seed_of(random_state: Any) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -36,7 +35,7 @@ def fit_rules(settings: RuleSettings, rows: Rows) -> RuleModel:
         n_most = n_candidates(settings, len(facts.names))
         tree = ground.summed(_conditions(grown), n_most, "shrinkage", 5.0, None, report)
         candidates = root_rows(tree)
-        tree = keep_cover(tree, rules, n_exemplars(settings), ground.replaced)
+        tree = keep_cover(tree, rules, n_exemplars(settings))
         sampled = np.bincount(ground.sample.y, weights=ground.sample.weight, minlength=facts.n_classes)
         if report is not None:
             report(len(tree.leaves))
@@ -113,15 +112,12 @@ def root_rows(tree: FuzzyTree) -> Floats:
     return np.asarray(tree.profile.exemplar_row[kept[kept >= 0]])
 
 
-def keep_cover(tree: FuzzyTree, rules: Rules, n_kept: int, left_out: Sequence[int] = ()) -> FuzzyTree:
-    """The tree with ``n_kept`` of its root's exemplars, which cover them all; no node but the root keeps any.
-
-    ``left_out``: columns that count nothing in distances.
-    """
+def keep_cover(tree: FuzzyTree, rules: Rules, n_kept: int) -> FuzzyTree:
+    """The tree with ``n_kept`` of its root's exemplars, which cover them all; no node but the root keeps any."""
     profile = tree.profile
     kept = profile.exemplar[0][profile.exemplar[0] >= 0]
     if len(kept) > n_kept:
-        kept = kept[Neighbours.of(tree, rules.node, rules.weight, left_out).cover(n_kept)]
+        kept = kept[Neighbours.of(tree, rules.node, rules.weight).cover(n_kept)]
     exemplar = np.full((tree.n_nodes, len(kept)), -1, dtype=np.int32)
     exemplar[0] = np.arange(len(kept))
     return replace(tree, profile=replace(profile, exemplar=exemplar, exemplar_row=profile.exemplar_row[kept]))

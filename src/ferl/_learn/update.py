@@ -71,7 +71,7 @@ def update_rules(model: RuleModel, settings: RuleSettings, block: Block) -> tupl
     # All rows are kept for now: those that cover the others are chosen by the new weights.
     merged = _merged(model, learned, UNBOUNDED, "shrinkage", 5.0)
     found = with_learned_weights(model, known, constraint_of(model, settings))
-    tree = keep_cover(merged, found.rules, n_exemplars(settings), model.replaced)
+    tree = keep_cover(merged, found.rules, n_exemplars(settings))
     return replace(found, tree=tree).with_novelty_scale(root_rows(merged), n_most), drift
 
 

@@ -127,5 +127,5 @@ def check_scale(model: Model, scale: ArrayLike | str | None) -> Floats:
     if bad.any():
         f = int(np.argmax(bad))
         raise ValueError(f"scale[{f}] is {unit[f]}; units must be finite and not negative. Use 0 for a fixed feature.")
-    unit[[j for j in model.category_names if j < n_features]] = 0.0
+    unit[[*(j for j in model.category_names if j < n_features), *model.replaced]] = 0.0
     return np.concatenate([unit, np.zeros(len(model.derived))])

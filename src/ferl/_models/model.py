@@ -251,6 +251,11 @@ class Model(FrozenArrays):
         """The feature that a column tells about: itself, or the one that it is derived from."""
         return column if column < self.n_features else self.derived[column - self.n_features].feature
 
+    def reading_of(self, column: int) -> int:
+        """The column by which readers look at a column: an indicator is a part of its feature, others are themselves."""
+        is_missing = column >= self.n_features and isinstance(self.derived[column - self.n_features], Missing)
+        return self.feature_of(column) if is_missing else column
+
     @cached_property
     def labels(self) -> list[Any]:
         """The labels, with their meaning where the training table came with one."""

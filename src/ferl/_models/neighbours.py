@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,7 +16,6 @@ LEAST_EVIDENCE = 0.2  # of the mean evidence of a column, that each column is ta
 ENTROPY_SHARE = 0.5  # usual distances that a nat of entropy counts in novelty
 MOST_MEASURED = 512  # training rows whose novelty is measured: a percent is about five of them
 MOSTLY_ALL = 0.9  # of the training weight: kept rows of so many stand for all
-FAR = 1e200  # the unit of a column that counts nothing: squares of all distances in it vanish
 _MEASURED_ROWS = 256  # kept rows by whose distances the usual one is measured
 _DIGITS = 5  # of a quantile in a file
 
@@ -75,16 +73,8 @@ class Neighbours:
     n_categories: Ints
 
     @classmethod
-    def of(cls, tree: FuzzyTree, node: Ints, weight: Floats, left_out: Sequence[int] = ()) -> Neighbours:
-        """The rows that the root of a tree keeps.
-
-        Parameters
-        ----------
-        tree, node, weight
-            As in :func:`evidence_by_column`.
-        left_out : sequence of int, default=()
-            Columns that count nothing.
-        """
+    def of(cls, tree: FuzzyTree, node: Ints, weight: Floats) -> Neighbours:
+        """The rows that the root of a tree keeps; ``node`` and ``weight`` as in :func:`evidence_by_column`."""
         profile = tree.profile
         kept = profile.exemplar[0]
         rows = profile.exemplar_row[kept[kept >= 0]]
@@ -92,7 +82,6 @@ class Neighbours:
         mean = evidence.mean()
         relative = np.maximum(evidence / mean, LEAST_EVIDENCE) if mean > 0 else np.ones_like(evidence)
         unit = np.sqrt(profile.total_variance / relative)
-        unit[list(left_out)] = FAR
         return cls(rows, profile.mean[0].copy(), unit, tree.n_categories(len(unit)))
 
     def cover(self, n_kept: int) -> Ints:

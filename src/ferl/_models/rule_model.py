@@ -302,7 +302,7 @@ class RuleModel(Model):
     @cached_property
     def neighbours(self) -> Neighbours:
         """The rows that the model keeps to compare others with."""
-        return Neighbours.of(self.tree, self.rules.node, self.rules.weight, self.replaced)
+        return Neighbours.of(self.tree, self.rules.node, self.rules.weight)
 
     @property
     def unit_of_distance(self) -> Floats:

@@ -34,11 +34,15 @@ class Summed:
 
     def at(self, values: dict[int, Floats]) -> Floats:
         """What the rules say of rows whose gates are open and that have these values, (n_rows, n_classes)."""
-        rows = np.full((len(next(iter(values.values()))), self.n_features), np.nan)
+        nothing = np.full((len(next(iter(values.values()))), self.n_features), np.nan)
         for feature, own in values.items():
-            rows[:, feature] = own
+            if feature < self.n_features:
+                nothing[:, feature] = own
+        rows = with_derived(nothing, self.derived)
+        for column, own in values.items():
+            rows[:, column] = own
         chosen = list(self.chosen)
-        applies = self.rules.activation(self.tree, with_derived(rows, self.derived))[:, chosen]
+        applies = self.rules.activation(self.tree, rows)[:, chosen]
         return np.asarray(np.einsum("ir,rc->ic", applies, self.rules.weight[chosen]))
 
 
@@ -49,7 +53,8 @@ class Shape:
     Attributes
     ----------
     features : tuple of int
-        The features, in ascending order. A rule that asks whether a feature is missing asks this feature.
+        The features, in ascending order. A rule that asks whether a feature is missing asks this feature. Evidence and
+        parts of dates are columns of their own, behind the features.
     rules : tuple of int
         Indices of the rules.
     mean : ndarray of shape (n_classes,)
@@ -195,7 +200,7 @@ def read_shapes(model: RuleModel) -> Shapes:
     """
     rules_of: dict[tuple[tuple[int, ...], bool], list[int]] = {}
     for rule, columns in enumerate(model.term_columns):
-        features = tuple(sorted({model.feature_of(column) for column in columns}))
+        features = tuple(sorted({model.reading_of(column) for column in columns}))
         # Two conditions on one column multiply, which is no line; such a rule stays apart.
         is_curve = len(features) == 1 and len(set(columns)) == len(columns)
         rules_of.setdefault((features, is_curve), []).append(rule)
@@ -278,7 +283,8 @@ def feature_importances(model: Any) -> Floats:
 def _(model: RuleModel) -> Floats:
     found = np.zeros(model.n_features)
     for shape in read_shapes(model).all:
-        found[list(shape.features)] += shape.importance / len(shape.features)
+        for column in shape.features:
+            found[model.feature_of(column)] += shape.importance / len(shape.features)
     return _shares(found)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from ferl._models.model import kept_by_model
 from ferl._models.rule_model import RuleModel
 from ferl._models.shapes import Curve, mean_firing
-from ferl._tell.curves import read_score_table
+from ferl._tell.curves import evidence_of_values, read_score_table
 from ferl._tell.statements import Style, in_sentence, reader_names, statements
 from ferl._util.arrays import Floats
 from ferl._util.text import category_text, number_text, shown
@@ -179,7 +179,11 @@ class _Candidates:
         cost = f"{counted} below {compared}"
         if candidate < len(self.curves):
             curve = self.curves[candidate]
-            name, value = self.style.names[curve.feature], self._value(curve, float(row[curve.feature]))
+            name, value = self.style.names[curve.feature], said_value(self.model, curve.feature, float(row[curve.feature]))
+            feature = self.model.feature_of(curve.feature)
+            if evidence_of_values(self.model, curve.feature) is not None:
+                name = self.style.names[feature]
+                value = f"{said_value(self.model, feature, float(row[feature]))} (evidence {value})"
             return Reason(name, value, lost, points, f"{name} is {value}: {cost}")
         alone = candidate - len(self.curves)
         rule = self.parts.alone[alone]
@@ -187,10 +191,12 @@ class _Candidates:
         conditions = self.style.conditions(statements(self.model)[rule])
         return Reason(name, value, lost, points, f"{conditions} ({name}) fits by {value}: {cost}")
 
-    def _value(self, curve: Curve, value: float) -> str:
-        if math.isnan(value):
-            return "missing"
-        if not curve.is_categorical:
-            return number_text(self.model.number(curve.feature, value))
-        names = self.model.category_names[curve.feature]
-        return category_text(names[int(value)]) if value < len(names) else "a category that training did not have"
+
+def said_value(model: RuleModel, column: int, value: float) -> str:
+    """A value of a column as sentences have it."""
+    if math.isnan(value):
+        return "missing"
+    names = model.category_names.get(column)
+    if names is None:
+        return number_text(model.number(column, value))
+    return category_text(names[int(value)]) if value < len(names) else "a category that training did not have"
