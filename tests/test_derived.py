@@ -24,8 +24,6 @@ from oracle.evidence_columns import category_evidence, date_part, evidence, sums
 from stream_examples import in_batches, same_model
 
 
-
-
 def journeys(n_rows=1500, seed=0, n_classes=2, n_lines=60, holes=0.05):
     """Numbers, categories of many and of few values, times of a year and a half; values missing; equal rows."""
     rng = np.random.default_rng(seed)
@@ -67,7 +65,8 @@ def test_evidence_of_categories_is_the_oracles(n_classes, weighted):
     model = FERLClassifier(random_state=0).fit(X, y, weight).model_
     columns = [own for own in model.derived if isinstance(own, CategoryEvidence)]
     codes = [model.classes.tolist().index(label) for label in y]
-    expected = category_evidence(X["line"].astype(object).where(X["line"].notna(), None).tolist(), codes, weight.tolist(), [own.label for own in columns])
+    lines = X["line"].astype(object).where(X["line"].notna(), None).tolist()
+    expected = category_evidence(lines, codes, weight.tolist(), [own.label for own in columns])
     assert [own.label for own in columns] == ([1] if n_classes == 2 else list(range(n_classes)))
     names = [*model.category_names[1], None]
     for own, of_values in zip(columns, expected, strict=True):
@@ -286,7 +285,8 @@ def test_onnx_computes_them(fitted):
 
     clf, X, _ = fitted
     session = onnxruntime.InferenceSession(to_onnx(clf).SerializeToString())
-    found = dict(zip([own.name for own in session.get_outputs()], session.run(None, onnx_inputs(clf, hard_rows(X))), strict=True))
+    names, answers = session.get_outputs(), session.run(None, onnx_inputs(clf, hard_rows(X)))
+    found = {own.name: answer for own, answer in zip(names, answers, strict=True)}
     np.testing.assert_allclose(found["probability"], clf.predict_proba(hard_rows(X)), atol=1e-12)
     np.testing.assert_allclose(found["novelty"], clf.novelty(hard_rows(X)), atol=1e-9)
 

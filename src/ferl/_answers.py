@@ -308,7 +308,8 @@ class Answers(Generic[AnyModel]):
             Rows.
         scale : array-like of shape (n_features,) or "spread", default=None
             Unit of each feature, in which the radius counts, 0 for a feature that does not move. "spread": the standard
-            deviation of each over the training rows. None: 1 for all features.
+            deviation of each over the training rows. None: 1 for all features. Categories do not move, nor do the dates
+            that rules read by their parts, nor the parts.
 
         Returns
         -------

@@ -1,8 +1,8 @@
 """Evidence of categories and days, row by row, as it is defined.
 
-For a value v and a class c, with p the probability of c at each of its rows: g is the sum of y - p, h that of p (1 - p),
-over the rows of v; the evidence is g t / (1 + h t). The variance t maximises the marginal likelihood of g, whose
-variance is h + h^2 t; where that gains at most two nats over t = 0 there is no evidence at all.
+For a value v and a class c, with p the probability of c at each of its rows: g is the sum of y - p, h that of
+p (1 - p), over the rows of v; the evidence is g t / (1 + h t). The variance t maximises the marginal likelihood of g,
+whose variance is h + h^2 t; where that gains at most two nats over t = 0 there is no evidence at all.
 """
 
 from __future__ import annotations
@@ -10,24 +10,22 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+Sums = dict[Any, tuple[float, float]]
 VARIANCES = [0.0] + [4.0**power for power in range(-6, 3)]
 
 
-def sums(values: list[Any], is_class: list[bool], p: list[float], weight: list[float]) -> dict[Any, tuple[float, float]]:
+def sums(values: list[Any], is_class: list[bool], p: list[float], weight: list[float]) -> Sums:
     """The sums g and h of each value of a column."""
-    found: dict[Any, tuple[float, float]] = {}
+    found: Sums = {}
     for value, own, share, times in zip(values, is_class, p, weight, strict=True):
         g, h = found.get(value, (0.0, 0.0))
         found[value] = g + times * (own - share), h + times * share * (1 - share)
     return found
 
 
-def best_variance(all_sums: list[dict[Any, tuple[float, float]]]) -> float:
+def best_variance(all_sums: list[Sums]) -> float:
     """The variance of the largest marginal likelihood over all classes."""
 
     def likelihood(t: float) -> float:
@@ -38,7 +36,7 @@ def best_variance(all_sums: list[dict[Any, tuple[float, float]]]) -> float:
     return best if likelihood(best) > likelihood(0.0) + 2.0 else 0.0
 
 
-def evidence(all_sums: list[dict[Any, tuple[float, float]]]) -> list[dict[Any, float]] | None:
+def evidence(all_sums: list[Sums]) -> list[dict[Any, float]] | None:
     """The evidence of each value for each class; None: the column is noise."""
     t = best_variance(all_sums)
     if t == 0.0:

@@ -142,7 +142,9 @@ def date_columns(features: Sequence[int], low: Floats, high: Floats, x: Floats) 
                 yield NewColumn(column, numbers)
 
 
-def day_columns(features: Sequence[int], x: Floats, y: Ints, weight: Floats, probability: Floats) -> Iterator[NewColumn]:
+def day_columns(
+    features: Sequence[int], x: Floats, y: Ints, weight: Floats, probability: Floats
+) -> Iterator[NewColumn]:
     """The evidence of single days beyond what rules predict of the rows of a sample, shape (n_rows, n_classes)."""
     classes, fold = contrasts(probability.shape[1]), fold_of_rows(y)
     p = probability[:, list(classes)]
@@ -157,7 +159,7 @@ def day_columns(features: Sequence[int], x: Floats, y: Ints, weight: Floats, pro
 
         def summed(values: Floats, cell: NDArray[np.intp] = cell, n_days: int = len(days)) -> Floats:
             own = [np.bincount(cell, column, minlength=n_days * N_FOLDS) for column in values.T]
-            return np.stack(own, axis=1).reshape(n_days, N_FOLDS, -1)
+            return np.stack(own, axis=1).reshape(n_days, N_FOLDS, -1).astype(np.float64)
 
         g, h = summed(residual[known]), summed(information[known])
         all_g, all_h = g.sum(axis=1), h.sum(axis=1)

@@ -114,7 +114,7 @@ def refuse_uncertified(model: Model) -> None:
 
 
 def check_scale(model: Model, scale: ArrayLike | str | None) -> Floats:
-    """Units of the columns that the tree reads, all 1 when None is given; 0 for categories and derived columns, which do not move."""
+    """Units of the columns, all 1 when None is given; 0 for categories, dates and derived columns, which stay."""
     n_features = model.n_features
     if isinstance(scale, str):
         if scale != "spread":

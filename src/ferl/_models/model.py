@@ -252,7 +252,7 @@ class Model(FrozenArrays):
         return column if column < self.n_features else self.derived[column - self.n_features].feature
 
     def reading_of(self, column: int) -> int:
-        """The column by which readers look at a column: an indicator is a part of its feature, others are themselves."""
+        """The column that stands for a column in curves: for an indicator its feature, for others themselves."""
         is_missing = column >= self.n_features and isinstance(self.derived[column - self.n_features], Missing)
         return self.feature_of(column) if is_missing else column
 
@@ -338,6 +338,11 @@ class Model(FrozenArrays):
         """Whether a column had missing values in training."""
         known = self.tree.profile.known_weight
         return known is not None and bool(known[0, column] < (1 - 1e-9) * self.tree.weight[0])
+
+    @property
+    def leaving_features(self) -> tuple[int, ...]:
+        """Features of dates that are read by their calendar: new rows will leave the days that training had."""
+        return tuple(j for j in self.replaced if self.column_kind(j).is_date)
 
     # -----------------------------------------------------------------------------------------------------------------
     # Other models of the same conditions

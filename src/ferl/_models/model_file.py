@@ -11,7 +11,7 @@ import os
 import stat
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -298,7 +298,7 @@ def _derived(form: dict[str, Any], index: int, schema: Schema, n_classes: int) -
     where, kind, feature = f"derived[{index}]", form["kind"], form["feature"]
     column = _DERIVED[kind]
     given = {key: value for key, value in form.items() if value is not None and key != "kind"}
-    if set(given) != {field.name for field in fields(column)}:
+    if set(given) != column._field_names():
         raise wrong(where, f"it has {', '.join(given)}, which a column of kind {kind!r} has not, or lacks one")
     if feature >= len(schema.categories):
         raise wrong(f"{where}.feature", f"{feature} is no feature of the model")

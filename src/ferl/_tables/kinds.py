@@ -79,8 +79,9 @@ class ColumnKind:
     name : str
         "binary" (0 and 1), "integer" and "real" numbers; "date" (days) and "time" (dates with a time of day), both
         numbers of days since the beginning of 1970; "ordered" categories, whose numbers are indices of ``order``;
-        "category"; "hour" of a day, derived from dates; "unknown" numbers. While a table is read also "text" and "other text", of which it is not settled
-        yet whether it spells something else; the other must, since the user chose other columns as categories.
+        "category"; "hour", which is derived from dates; "unknown" numbers. While a table is read also "text" and
+        "other text", of which it is not settled yet whether it spells something else; the other must, since the user
+        chose other columns as categories.
     order : tuple
         Ordered categories: the values, the lowest first.
     is_zoned : bool

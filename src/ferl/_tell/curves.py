@@ -12,10 +12,10 @@ import numpy as np
 from ferl._models.model import Model, kept_by_model
 from ferl._models.rule_model import RuleModel
 from ferl._models.shapes import Curve, read_shapes
-from ferl._tell.conditions import date_at, value_at
-from ferl._tell.statements import Style, statements, weight_text
 from ferl._tables.derived import CategoryEvidence, DayEvidence
 from ferl._tables.values import date_text
+from ferl._tell.conditions import date_at, value_at
+from ferl._tell.statements import Style, statements, weight_text
 from ferl._util.arrays import Floats
 from ferl._util.text import category_text, has_words, number_text
 

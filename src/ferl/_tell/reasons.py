@@ -179,7 +179,8 @@ class _Candidates:
         cost = f"{counted} below {compared}"
         if candidate < len(self.curves):
             curve = self.curves[candidate]
-            name, value = self.style.names[curve.feature], said_value(self.model, curve.feature, float(row[curve.feature]))
+            name = self.style.names[curve.feature]
+            value = said_value(self.model, curve.feature, float(row[curve.feature]))
             feature = self.model.feature_of(curve.feature)
             if evidence_of_values(self.model, curve.feature) is not None:
                 name = self.style.names[feature]
