@@ -191,6 +191,11 @@ class EditedFERL(FERLClassifier):
             raise ValueError(
                 f"{model.schema.label(index)} holds categories; they have no order. Use flatten or set_weight."
             )
+        if index in model.replaced:
+            raise ValueError(
+                f"{model.schema.label(index)} holds dates, of which rules read the parts; these have no direction. Use "
+                "flatten or set_weight."
+            )
         return self._with(made_monotone(model, index, sign, locked_rules(model)))
 
     def refit(

@@ -203,7 +203,7 @@ class RuleView(View):
         listed = [
             self._rule(rules[index])
             | {
-                "about": " and ".join(self.features[feature] for feature in shape.features),
+                "about": " and ".join(self.columns[column] for column in shape.features),
                 "group": group,
                 "against": self.classes[int(rules[index].adds.argmin())],
                 "weight": float(np.ptp(rules[index].adds)),
@@ -217,7 +217,7 @@ class RuleView(View):
             scale, style = partial(POINTS.scale, positive=1), replace(self.style, max_listed=None)
             table = read_score_table(self.shown, style, scale, partial(scale, offset=POINTS.neutral))
             candidates: list[dict[str, Any]] = [
-                {"feature": own.feature, "rules": list(own.rules)} for own in table.curves
+                {"feature": self.model.feature_of(own.feature), "rules": list(own.rules)} for own in table.curves
             ]
             page["reasons"] = {
                 "candidates": candidates + [{"feature": None, "rules": [rule]} for rule in table.alone],
