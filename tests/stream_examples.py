@@ -45,7 +45,8 @@ def same_model(one: Model, other: Model) -> None:
     assert one.classes.tolist() == other.classes.tolist()
     assert one.schema == other.schema
     assert one.n_growth_rows == other.n_growth_rows
-    assert one.missing_features == other.missing_features
+    assert one.derived == other.derived
+    assert one.replaced == other.replaced
 
 
 def same_tree(one: FuzzyTree, other: FuzzyTree) -> None:

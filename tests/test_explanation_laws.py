@@ -263,7 +263,7 @@ def test_changes_of_categories_are_found_exactly_where_there_are_any(combination
     model, rows = mixed_models(table, seed, combination=combination)
     for place in range(4):
         row = rows.iloc[[place]]
-        label, changes = nearest(model, read_row(model.columns_, model.missing_features_, row))
+        label, changes = nearest(model, read_row(model.columns_, model.model_.derived, row))
         found = {change.feature: change for change in changes.found}
         for name in table.categories:
             levels = model.categories_[model.columns_.names.index(name)]

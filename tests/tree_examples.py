@@ -41,7 +41,7 @@ def model_of_tree(tree: FuzzyTree, **reading: Any) -> TreeModel:
         reading=TreeReading(**reading),
         classes=np.arange(tree.n_classes),
         schema=Schema(None, (None,) * tree.profile.mean.shape[1]),
-        missing_features=(),
+        derived=(),
         words=None,
         n_growth_rows=0,
     )

@@ -1,5 +1,6 @@
 // The door to the sample of the rows that a tree is grown on, taken block by block.
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "bind/table.h"
@@ -17,6 +18,27 @@ nb::object columns_to_numpy(const Sample& sample) {
   nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<double>*>(p); });
   return nb::cast(nb::ndarray<nb::numpy, double>(owned->data(), {sample.n_rows, sample.n_columns}, owner,
                                                  {1, static_cast<std::int64_t>(sample.n_rows)}));
+}
+
+// The same rows with other columns, which were computed from theirs.
+Sample with_columns(const Sample& own, const Matrix& x, const Codes& n_categories) {
+  require(x.shape(0) == own.n_rows && x.shape(1) == n_categories.shape(0),
+          "x needs a row for each row of the sample, and n_categories a number for each column of x.");
+  check_category_counts(n_categories);
+  const MatrixView from = view(x);
+  Sample out = own;
+  out.n_columns = x.shape(1);
+  out.n_categories = copy(n_categories);
+  out.x.resize(out.n_rows * out.n_columns);
+  for (std::size_t j = 0; j < out.n_columns; ++j)
+    for (std::size_t i = 0; i < out.n_rows; ++i) {
+      const double value = from(i, j);
+      const int n_levels = out.n_categories[j];
+      require(is_missing(value) || (n_levels == 0 ? std::isfinite(value) : value >= 0 && value < n_levels),
+              "The rows of a sample must hold finite numbers and known categories.");
+      out.x[j * out.n_rows + i] = value;
+    }
+  return out;
 }
 
 class BoundSampler {
@@ -146,7 +168,8 @@ void bind_sampler(nb::module_& m) {
       .def_prop_ro("x", &columns_to_numpy)
       .def_prop_ro("y", [](const Sample& own) { return vector_of(own.y); })
       .def_prop_ro("weight", [](const Sample& own) { return vector_of(own.weight); })
-      .def_prop_ro("place", [](const Sample& own) { return vector_of(own.place); });
+      .def_prop_ro("place", [](const Sample& own) { return vector_of(own.place); })
+      .def("with_columns", &with_columns, "x"_a, "n_categories"_a);
   nb::class_<BoundSampler>(m, "Sampler")
       .def(nb::init<const Codes&, int, std::uint64_t, std::size_t, std::size_t, const Codes&>(), "n_categories"_a,
            "n_classes"_a, "seed"_a, "n_rows"_a, "n_class_rows"_a, "columns"_a)

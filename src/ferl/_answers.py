@@ -18,7 +18,7 @@ from ferl._models.model import Model, Words
 from ferl._models.shapes import feature_importances
 from ferl._models.tree import FuzzyTree
 from ferl._sklearn import check_rows
-from ferl._tables import OneRow, Schema, add_up_indicators, read_row
+from ferl._tables import OneRow, Schema, add_up_derived, read_row
 from ferl._tell.explain import explain
 from ferl._tell.explanation import Explanation
 from ferl._tell.stability import Certificate, StabilityReport, certify, report_stability
@@ -70,7 +70,7 @@ class Answers(Generic[AnyModel]):
     def _row(self, x: Any) -> OneRow:
         """One row, in whatever form it comes, as the model reads it."""
         model = self._fitted()
-        return read_row(model.schema, model.missing_features, x)
+        return read_row(model.schema, model.derived, x)
 
     @property
     def tree_(self) -> FuzzyTree:
@@ -242,7 +242,7 @@ class Answers(Generic[AnyModel]):
         whose words need not cover everything: there it is the firing that the gates withheld, summed over all nodes.)
         """
         rows = self._rows(X)
-        return add_up_indicators(self.model_.lost_support(rows, n_threads(self.n_jobs)), self.missing_features_)
+        return add_up_derived(self.model_.lost_support(rows, n_threads(self.n_jobs)), self.model_.derived)
 
     def novelty(self, X: ArrayLike, *, measure: str | None = None) -> Floats:
         """How unlike the training rows each row is, shape (n_samples,); higher is more novel.
@@ -323,7 +323,8 @@ class Answers(Generic[AnyModel]):
             Rows.
         scale : array-like of shape (n_features,) or "spread", default=None
             Unit of each feature, in which the radius counts, 0 for a feature that does not move. "spread": the standard
-            deviation of each over the training rows. None: 1 for all features.
+            deviation of each over the training rows. None: 1 for all features. Categories do not move, nor do the dates
+            that rules read by their parts, nor the parts.
 
         Returns
         -------

@@ -27,6 +27,7 @@ class Sample:
     y: Ints
     weight: Floats
     place: NDArray[np.uint64]
+    def with_columns(self, x: Floats, n_categories: Ints) -> Sample: ...
 
 class Sampler:
     low: Floats

@@ -31,7 +31,7 @@ from ferl._sklearn import (
     learn_labels,
     learn_table,
 )
-from ferl._tables import NOTHING_SAID, TableDescription, weights_and_factors, with_indicators
+from ferl._tables import NOTHING_SAID, Missing, TableDescription, weights_and_factors, with_derived
 from ferl._util.threads import n_threads
 
 SHARED_CONSTRAINTS: dict[str, list[Any]] = {
@@ -166,7 +166,7 @@ class FERLEstimator(Answers[AnyModel], ClassifierMixin, RemembersValidParameters
         weight, unit = weights_and_factors(sample_weight, self.class_weight, settled, codes)
         lacks = np.isnan(table[weight > 0]).any(axis=0) if self.missing_conditions else np.zeros(0, dtype=bool)
         missing = tuple(np.flatnonzero(lacks).tolist())
-        block = Block(with_indicators(table, missing), codes, weight)
+        block = Block(with_derived(table, list(map(Missing, missing))), codes, weight)
         return RowsInMemory.of_table(block, Facts(schema, missing, settled, unit), n_threads(self.n_jobs))
 
     @fit_context(prefer_skip_nested_validation=True)

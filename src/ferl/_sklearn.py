@@ -24,7 +24,7 @@ from ferl._tables import (
     read_row,
     read_table,
     refuse_missing_labels,
-    with_indicators,
+    with_derived,
 )
 from ferl._tables.labels import distinct_text
 from ferl._tables.table import Table
@@ -226,5 +226,5 @@ def encode_rows(estimator: Any, columns: Schema, X: Any) -> Floats:
 
 
 def check_rows(estimator: Any, X: Any) -> Floats:
-    """Rows for a fitted classifier as its tree reads them: numbers, and indicators of missing values if it has any."""
-    return with_indicators(encode_rows(estimator, estimator.columns_, X), estimator.missing_features_)
+    """Rows for a fitted classifier as its tree reads them: numbers, and its derived columns."""
+    return with_derived(encode_rows(estimator, estimator.columns_, X), estimator.model_.derived)

@@ -18,7 +18,7 @@ from ferl._learn.rows import Block
 from ferl._learn.update import constraint_of
 from ferl._learn.update_rules import refitted
 from ferl._models.rule_model import RuleModel
-from ferl._models.shapes import feature_of, kept_rows, mean_firing
+from ferl._models.shapes import kept_rows, mean_firing
 from ferl._models.terms import CurvesAndMaps, Rules
 from ferl._tell.statements import rule_text
 from ferl._util.arrays import Bools, Floats, Ints
@@ -231,6 +231,11 @@ class EditedFERL(FERLClassifier):
         if index in model.category_names:
             raise ValueError(
                 f"{model.schema.label(index)} holds categories; they have no order. Use flatten or set_weight."
+            )
+        if index in model.replaced:
+            raise ValueError(
+                f"{model.schema.label(index)} holds dates, of which rules read the parts; these have no direction. Use "
+                "flatten or set_weight."
             )
         maps = pictures_on(model, index, alone=False)
         self._refuse_locked_pictures(maps)
@@ -540,7 +545,7 @@ def constraint_of_edits(model: RuleModel, constraint: Ints | None) -> Ints | Non
     -------
     ndarray of shape (n_columns,) or None
     """
-    names, n_columns = model.feature_names(), model.n_features + len(model.missing_features)
+    names, n_columns = model.feature_names(), model.n_features + len(model.derived)
     found = np.zeros(n_columns, dtype=np.int32) if constraint is None else constraint.copy()
     for record in model.history:
         if record.get("edit") == "monotone" and record.get("feature") in names and record.get("sign") in (1, -1):
@@ -589,7 +594,7 @@ def rules_on(model: RuleModel, feature: int, alone: bool) -> list[int]:
     """Indices of the rules that ask a feature; ``alone``: that ask nothing else."""
     found = []
     for rule, node in enumerate(model.rules.node.tolist()):
-        asked = {feature_of(model, int(model.tree.feature[step])) for step in model.tree.path(node)}
+        asked = {model.feature_of(int(model.tree.feature[step])) for step in model.tree.path(node)}
         if feature in asked and (not alone or len(asked) == 1):
             found.append(rule)
     return found
@@ -699,7 +704,7 @@ def _closest(model: RuleModel, rules: list[int], line: Floats, direction: Floats
     if not len(rows):
         column = int(tree.feature[nodes[0]])
         values = tree.trapezoid[nodes].ravel()
-        rows = np.full((int(np.isfinite(values).sum()), model.n_features + len(model.missing_features)), np.nan)
+        rows = np.full((int(np.isfinite(values).sum()), model.n_features + len(model.derived)), np.nan)
         rows[:, column] = values[np.isfinite(values)]
     firing = tree.fire(rows, gated=False)[:, nodes]
     rising, falling = direction > 0, direction < 0  # neither: a condition that rises and falls, which must be silent

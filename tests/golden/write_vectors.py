@@ -27,7 +27,7 @@ from ferl._models.model import Model
 from ferl._models.tree import Cuts, FuzzyTree, Profile
 from ferl._models.tree_model import TreeModel
 from ferl._sklearn import check_rows
-from ferl._tables import with_indicators
+from ferl._tables import with_derived
 from golden_vectors import FOLDER, as_table
 from table_examples import fit_mixed, mixed_table
 
@@ -204,7 +204,7 @@ def plain(values: NDArray[Any]) -> Any:
 
 def write(name: str, clf: FERLEstimator, rows: Floats) -> None:
     model = clf.model_
-    encoded = with_indicators(rows, model.missing_features)
+    encoded = with_derived(rows, model.derived)
     kept = is_clear(oracle.answer(model, encoded))
     rows, encoded = rows[kept], encoded[kept]
     table = raw(model, rows)

@@ -23,6 +23,7 @@ from sklearn.model_selection import train_test_split
 from ferl._cli.evaluate import judge_rows
 from ferl._cli.shell import CommandError, check_column, check_places, check_share, names_in, note
 from ferl._estimator import FERLEstimator
+from ferl._learn.grow_rules import dates_note
 from ferl._models.settings import VARIANTS, UnusedParameterWarning
 from ferl._tables import ColumnKind, TableDescription, codes_of
 from ferl._tables.columns import IF_CATEGORIES, LEAST_ROWS, are_ids, are_running_numbers, recognise
@@ -100,6 +101,8 @@ def run_fit(asked: Namespace) -> None:
         warnings.filterwarnings("ignore", message="The number of unique classes", category=UserWarning)
         own_weight = None if weight is None else weight[fitted_on]
         estimator.fit(X.take(fitted_on), y[fitted_on], own_weight, describe=description)
+    for feature in estimator.model_.leaving_features:
+        note(f"column {dates_note(estimator.model_, feature)}")
     typer.echo(f"rules              {estimator.n_rules_}")
     truth = codes_of(y, estimator.classes_)
     judged = judge_rows(estimator, X.take(fitted_on), truth[fitted_on])

@@ -87,7 +87,7 @@ def read_labelled(model: Model, asked: Namespace) -> LabelledRows:
     file = TableFile(asked.table, asked.form)
     known = None if asked.target is None else Labels(model, file, asked.target)
     names = [name for name in file.names if name != asked.target]
-    reader = RowReader(model.schema, model.missing_features, names, file.path, file.form)
+    reader = RowReader(model.schema, model.derived, names, file.path, file.form)
     parts, codes = [], []
     labels: list[Any] = []
     n_missing = 0

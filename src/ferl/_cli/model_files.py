@@ -19,7 +19,7 @@ from ferl._estimator import FERLEstimator
 from ferl._models.model import Model
 from ferl._models.rule_model import RuleModel
 from ferl._sklearn import changed_parameters
-from ferl._tables import add_up_indicators
+from ferl._tables import add_up_derived
 from ferl._tell.page import Section, Table
 from ferl._tell.render import as_rich
 from ferl._tell.statements import Style, statements
@@ -75,8 +75,8 @@ def summarise(estimator: FERLEstimator[Any]) -> dict[str, Any]:
     """What a model holds, as a plain dict."""
     model = estimator.model_
     tree, width = model.tree, model.n_features
-    asked = np.bincount(tree.feature[1:], minlength=width + len(model.missing_features))
-    tested = add_up_indicators(asked[None].astype(np.float64), model.missing_features)[0]
+    asked = np.bincount(tree.feature[1:], minlength=width + len(model.derived))
+    tested = add_up_derived(asked[None].astype(np.float64), model.derived)[0]
     features = [
         {
             "name": name,

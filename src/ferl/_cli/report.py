@@ -34,7 +34,7 @@ def run_report(asked: Namespace) -> None:
     names = [name for name in file.names if name != target]
     if len(names) > model.n_features and groups not in (model.schema.names or ()):
         names = [name for name in names if name != groups]  # without names columns are taken in their order
-    rows = RowReader(model.schema, model.missing_features, names, file.path, file.form)
+    rows = RowReader(model.schema, model.derived, names, file.path, file.form)
     judged = JudgedTable(model, n_threads(asked.jobs), decision=decision)
     held: list[pa.Array] = []
     with file_bar(f"judging {asked.table.name}", file.size) as moved:

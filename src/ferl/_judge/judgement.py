@@ -14,7 +14,7 @@ from ferl._judge.promises import Calibration
 from ferl._models.decision import PROBABLE, AnyDecision, Decision
 from ferl._models.evidence import Evidence
 from ferl._models.model import Model
-from ferl._tables import read_row, with_indicators
+from ferl._tables import read_row, with_derived
 from ferl._util.arrays import Bools, Floats, core_ready
 
 # Why a row has no answer, in words that programs may rely on, and in those that people read.
@@ -160,8 +160,8 @@ class Predictor:
         elif self._takes_arrays and self._is_plain(row):
             encoded = core_ready(row.reshape(1, -1))
         if encoded is None:
-            return read_row(model.schema, model.missing_features, row).values
-        return with_indicators(encoded, model.missing_features)
+            return read_row(model.schema, model.derived, row).values
+        return with_derived(encoded, model.derived)
 
     def _is_plain(self, row: Any) -> bool:
         is_array = type(row) is np.ndarray and row.dtype == np.float64 and row.shape == (self._n_features,)

@@ -336,8 +336,10 @@ def rows_in_batches(
 def weighed(form: RowForm, tally: Tally) -> tuple[RowForm, Facts]:
     """The form with its scale of weights, and what is known of all rows, once all of them are in the tally."""
     tally.check()
-    facts = replace(form.facts, category_weight=tally.category_weight(len(form.classes)))
-    return replace(form, scale=weight_scale(tally.of_class.total(), tally.n_rows)), facts
+    scale = weight_scale(tally.of_class.total(), tally.n_rows)
+    counted = tally.category_weight(len(form.classes))
+    facts = replace(form.facts, category_weight=counted, class_weight=tally.of_class.totals(), scale=scale)
+    return replace(form, scale=scale), facts
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 from ferl import _core
 from ferl._learn.categories import category_conditions, category_order, restore
 from ferl._learn.consequents import consequents, signs
+from ferl._learn.derive import NewColumn, category_columns, date_columns, replaced_features
 from ferl._learn.rows import Facts, Orders, Rows, Sampling, Summing
 from ferl._learn.word_builders import mdlp_partition, quantile_partition, triangular_partition, width_partition
 from ferl._models.model import Words
@@ -20,13 +21,14 @@ from ferl._models.settings import Settings
 from ferl._models.tree import Categories, Cuts, FuzzyTree, Profile
 from ferl._models.words import LinguisticVariable, WordConditions, arrange, word_conditions
 from ferl._tables import refuse_extreme_scales
-from ferl._util.arrays import Ints
+from ferl._util.arrays import Floats, Ints
 from ferl._util.threads import n_threads
 
 BUILDERS = {"quantile": quantile_partition, "triangles": triangular_partition, "width": width_partition}
 UNBOUNDED = np.iinfo(np.int32).max  # no tree gets there
 ALL_ROWS = 2**48
 RARE_SHARE = 10  # of a sample, one part in so many is shared out equally among the classes
+COUNTS_NOTHING = 1e250  # the variance of a feature that is replaced: distances in it vanish
 CONDITIONS = ("parent", "feature", "trapezoid", "share", "category_start", "category")
 
 
@@ -49,13 +51,15 @@ class Ground:
     sampling : Sampling
         How rows were drawn.
     sampler : _core.Sampler
-        The ranges of all rows.
-    sample : _core.Sample
+        The largest weight, and the ranges of the columns that rows had when they were drawn.
+    drawn : _core.Sample
         The rows that were drawn.
-    words : list of LinguisticVariable, or None
-        The words of each column; None: conditions are learned.
-    word_conditions : WordConditions or None
-        All conditions that the words and the categories allow.
+    facts : Facts
+        What is known of all rows, with the derived columns that conditions are grown on.
+    sample : _core.Sample
+        The rows that were drawn, with these columns.
+    replaced : tuple of int
+        Features that are read through their derived columns alone.
     """
 
     settings: Settings
@@ -65,13 +69,14 @@ class Ground:
     orders: Orders
     sampling: Sampling
     sampler: _core.Sampler
+    drawn: _core.Sample
+    facts: Facts
     sample: _core.Sample
-    words: Words | None
-    word_conditions: WordConditions | None
+    replaced: tuple[int, ...] = ()
 
     @classmethod
     def prepared(cls, settings: Settings, rows: Rows) -> Ground:
-        """Draw the sample, and settle the words."""
+        """Draw the sample."""
         facts, threads = rows.facts, n_threads(settings.n_jobs)
         constraint = signs(settings.monotonic_cst, facts.names, facts.n_categories, facts.n_classes)
         seed = _seed_of(settings.random_state)
@@ -80,11 +85,63 @@ class Ground:
         n_features = len(facts.schema.categories)
         refuse_extreme_scales(facts.schema, sampler.low[:n_features], sampler.high[:n_features])
         sample = sampler.finish(threads)
-        words = None if settings.words is None else _words_of(settings, sample, facts)
-        conditions = None
-        if words is not None:
-            conditions = category_conditions(word_conditions(words), facts.categories, orders, facts.category_weight)
-        return cls(settings, rows, seed, constraint, orders, sampling, sampler, sample, words, conditions)
+        return cls(settings, rows, seed, constraint, orders, sampling, sampler, sample, facts, sample)
+
+    def deriving(self) -> Ground:
+        """The ground of rules: evidence of categories of many values and parts of dates replace these features."""
+        replaced = replaced_features(self.facts)
+        if not replaced:
+            return self
+        x, y, weight = self.drawn.x, self.drawn.y, self.drawn.weight
+        dates = [j for j in replaced if self.facts.schema.kind(j).is_date]
+        if self.constraint is not None and self.constraint[dates].any():
+            name = self.facts.names[next(j for j in dates if self.constraint[j])]
+            raise ValueError(
+                f"monotonic_cst constrains {name!r}, which holds dates; rules read their weekdays, hours and months, "
+                "which have no direction. Leave it out, or give the days since some date as a number."
+            )
+        parts = date_columns(dates, self.sampler.low, self.sampler.high, x)
+        evidence = category_columns(self.facts, replaced, self.orders, x, y, weight)
+        return replace(self, replaced=replaced).with_columns([*evidence, *parts])
+
+    @property
+    def dates(self) -> list[int]:
+        """The features of dates that are replaced."""
+        return [j for j in self.replaced if self.facts.schema.kind(j).is_date]
+
+    def with_columns(self, new: Sequence[NewColumn]) -> Ground:
+        """The ground with more derived columns, and without the values of the features that are replaced."""
+        facts = replace(self.facts, columns=(*self.facts.columns, *(own.derived for own in new)))
+        x = np.column_stack([self.sample.x, *(own.numbers for own in new)])
+        x[:, list(self.replaced)] = np.nan
+        n_categories = facts.n_categories
+        n_categories[list(self.replaced)] = 0
+        constraint = self.constraint
+        if constraint is not None:
+            constraint = np.append(constraint, np.zeros(len(new), dtype=np.int32))
+        return replace(self, facts=facts, sample=self.sample.with_columns(x, n_categories), constraint=constraint)
+
+    @cached_property
+    def ranges(self) -> Floats:
+        """Range of each column over all rows, shape (n_columns, 2)."""
+        derived = [own.range for own in self.facts.columns]
+        return np.vstack([np.column_stack([self.sampler.low, self.sampler.high]), *derived])
+
+    @cached_property
+    def words(self) -> Words | None:
+        """The words of each column; None: conditions are learned."""
+        if self.settings.words is None:
+            return None
+        found = _words_of(self.settings, self.sample, self.facts)
+        return [None if j in self.replaced else own for j, own in enumerate(found)]
+
+    @cached_property
+    def word_conditions(self) -> WordConditions | None:
+        """All conditions that the words and the categories allow."""
+        if self.words is None:
+            return None
+        read = {j: order for j, order in self.orders.items() if j not in self.replaced}
+        return category_conditions(word_conditions(self.words), self.facts.categories, read, self.facts.category_weight)
 
     def summed(
         self, grown: dict[str, Any], n_kept: int, kind: str, shrinkage: float, cuts: Cuts | None, report: Any
@@ -104,22 +161,24 @@ class Ground:
         report : callable or None
             Shows progress.
         """
-        facts, sampler = self.rows.facts, self.sampler
+        facts, n_categories = self.facts, self.facts.n_categories
+        nowhere = np.zeros(0, dtype=np.intp)
         summing = Summing(
             {name: grown[name] for name in CONDITIONS},
-            self.sampling.n_categories,
+            n_categories,
             facts.n_classes,
-            sampler.low,
-            sampler.high,
-            sampler.most_weight,
+            self.ranges[:, 0].copy(),
+            self.ranges[:, 1].copy(),
+            self.sampler.most_weight,
             n_kept,
             grown.pop("key_bound"),
             self.seed,
             self.sampling.columns,
             self.orders,
+            tuple(own.recoded(self.orders.get(own.feature, nowhere)) for own in facts.columns),
         )
         found = grown | self.rows.fold(summing, n_threads(self.settings.n_jobs), report).finish()
-        start, membership, n_categories = found.pop("category_start"), found.pop("category"), facts.n_categories
+        start, membership = found.pop("category_start"), found.pop("category")
         known = Profile.partly_known(found.pop("known_weight"), found["class_weight"].sum(axis=1))
         names = ("mean", "variance", "exemplar", "exemplar_row")
         profile = Profile(**{name: found.pop(name) for name in names}, known_weight=known)
@@ -131,7 +190,12 @@ class Ground:
             categories=Categories(n_categories, start, membership) if n_categories.any() else None,
             **found,
         )
-        return restore(tree, self.orders, facts.category_weight)
+        tree = restore(tree, self.orders, facts.category_weight)
+        if not self.replaced:
+            return tree
+        variance = tree.profile.variance.copy()
+        variance[:, list(self.replaced)] = COUNTS_NOTHING
+        return replace(tree, profile=replace(tree.profile, variance=variance))
 
 
 def _seed_of(random_state: Any) -> int:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ferl import _core
 from ferl._learn.consequents import level_columns
+from ferl._learn.derive import NewColumn, day_columns
 from ferl._learn.ground import CONDITIONS, UNBOUNDED, Ground
 from ferl._learn.rows import Orders, Rows
 from ferl._models.neighbours import Neighbours
@@ -17,7 +18,9 @@ from ferl._models.rule_model import RuleModel
 from ferl._models.settings import RuleSettings
 from ferl._models.terms import CurvesAndMaps, Rules, Terms
 from ferl._models.tree import FuzzyTree
+from ferl._tables.derived import DatePart, DayEvidence
 from ferl._util.arrays import Floats
+from ferl._util.text import listed
 from ferl._util.threads import count_bar, n_threads
 
 CANDIDATES_PER_EXEMPLAR = 4  # on five data sets 4 do as well as all rows, 2 reject 2 points less
@@ -26,10 +29,12 @@ MOST_COVER_STEPS = 2_000_000_000  # comparisons of two values, about a second
 
 def fit_rules(settings: RuleSettings, rows: Rows) -> RuleModel:
     """Learn rules and their weights, and choose the training rows that the model keeps."""
-    facts = rows.facts
     with count_bar("growing rules", settings.max_rules, settings.verbose > 0) as report:
-        ground = Ground.prepared(settings, rows)
+        ground = Ground.prepared(settings, rows).deriving()
+        if days := _days_beyond(settings, ground, report):
+            ground = ground.with_columns(days)
         grown = _core.grow_rules(ground.sample, _options(settings, ground), report)
+        facts = ground.facts
         rules = Rules(grown["rule_node"], grown["weight"], grown["ridge"])
         curves = curves_of(grown, ground)
         n_most = n_candidates(settings, len(facts.names))
@@ -44,16 +49,35 @@ def fit_rules(settings: RuleSettings, rows: Rows) -> RuleModel:
         reading=settings.reading,
         classes=facts.classes,
         schema=facts.schema,
-        missing_features=facts.missing_features,
+        derived=facts.derived,
+        replaced=ground.replaced,
         words=ground.words,
         n_growth_rows=ground.sample.n_rows,
         rules=rules,
         prior=prior_of_all_rows(grown["prior"], sampled.astype(np.float64), tree.class_weight[0]),
-        ranges=np.column_stack([ground.sampler.low, ground.sampler.high]),
+        ranges=ground.ranges,
         curves=curves,
         level_columns=level_columns(ground.constraint),
     )
-    return model.with_novelty_scale(candidates, n_most)
+    model = model.with_novelty_scale(candidates, n_most)
+    if settings.verbose > 0:
+        for feature in model.leaving_features:
+            print(dates_note(model, feature))
+    return model
+
+
+def dates_note(model: RuleModel, feature: int) -> str:
+    """What becomes of a column of dates, which new rows will leave."""
+    own = [one for one in model.derived if one.feature == feature]
+    parts = listed([one.part for one in own if isinstance(one, DatePart)])
+    days = next((f"{len(one.days):,} days" for one in own if isinstance(one, DayEvidence)), "")
+    read = " and ".join(filter(None, [f"its {parts}" if parts else "", f"the evidence of {days}" if days else ""]))
+    name = model.feature_names()[feature]
+    if not read:
+        return f"{name!r} holds dates, which new rows will leave: rules do not read it"
+    return f"{name!r} holds dates, which new rows will leave: rules read {read}" + (
+        ", which other days do not have" if days else ""
+    )
 
 
 def _options(settings: RuleSettings, ground: Ground) -> _core.RuleOptions:
@@ -88,7 +112,7 @@ def curves_of(grown: dict[str, Any], ground: Ground) -> CurvesAndMaps | None:
         starts[1],
         grown["grid_value"],
         np.zeros(n_cells),
-        ground.rows.facts.n_categories,
+        ground.facts.n_categories,
     )
     cells = found.cells_of(ground.sample.x)
     support = np.zeros(n_cells)
@@ -110,6 +134,23 @@ def recoded(curves: CurvesAndMaps, orders: Orders) -> CurvesAndMaps:
                 index = np.take(index, [0, *(1 + order), len(order) + 1], axis=axis)
         value[cells], support[cells] = value[cells][index.ravel()], support[cells][index.ravel()]
     return replace(curves, value=value, support=support)
+
+
+def _days_beyond(settings: RuleSettings, ground: Ground, report: Any) -> list[NewColumn]:
+    """The evidence of single days beyond rules that do not have it."""
+    if not ground.dates:
+        return []
+    options = _options(replace(settings, max_maps=None, effort=1), ground)  # rules alone: they are not kept
+    grown = _core.grow_rules(ground.sample, options, report)
+    drawn, nowhere = ground.drawn, np.zeros(0, dtype=np.int32)
+    parent, feature, trapezoid, share, start, category = (grown[name] for name in CONDITIONS)
+    everywhere = np.tile([-np.inf, np.inf], (len(parent), 1))
+    core = _core.Tree(parent, feature, trapezoid, share, start, category, everywhere, 1.0)
+    weights = grown["rule_node"], grown["weight"], grown["prior"]
+    scores = _core.Scores(core, *weights, np.zeros_like(grown["prior"]), nowhere, 0, np.zeros((0, 2)), nowhere, 1.0)
+    probability = np.empty((drawn.n_rows, len(grown["prior"])))
+    scores.probabilities(ground.sample.x, n_threads(ground.settings.n_jobs), probability)
+    return list(day_columns(ground.dates, drawn.x, drawn.y, drawn.weight, probability))
 
 
 def _conditions(grown: dict[str, Any]) -> dict[str, Any]:

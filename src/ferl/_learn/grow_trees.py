@@ -28,7 +28,7 @@ def fit_tree(settings: TreeSettings, rows: Rows) -> TreeModel:
         reading=settings.reading,
         classes=facts.classes,
         schema=facts.schema,
-        missing_features=facts.missing_features,
+        derived=facts.derived,
         words=ground.words,
         n_growth_rows=ground.sample.n_rows,
     )

@@ -18,8 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ferl import _core
 from ferl._learn.categories import category_weights, recode
-from ferl._models.model import category_names, feature_names, with_indicator_names
-from ferl._tables import Schema
+from ferl._models.model import category_names, feature_names, with_derived_names
+from ferl._tables import Derived, Missing, Schema, with_derived
 from ferl._util.arrays import Floats, Ints
 from ferl._util.threads import for_each, threads_for
 
@@ -83,6 +83,12 @@ class Facts:
     category_weight : dict
         Of each categorical column, by its index: the weight of each class in each of its categories, shape
         (n_categories, n_classes).
+    class_weight : ndarray of shape (n_classes,)
+        The weight of each class.
+    scale : float
+        What these weights are multiplied with in the end; see :func:`weight_scale`.
+    columns : tuple of Derived
+        Derived columns behind the indicators.
     """
 
     schema: Schema
@@ -90,6 +96,14 @@ class Facts:
     classes: NDArray[Any]
     class_unit: Floats
     category_weight: dict[int, Floats] = field(default_factory=dict)
+    class_weight: Floats = field(default_factory=lambda: np.zeros(0))
+    scale: float = 1.0
+    columns: tuple[Derived, ...] = ()
+
+    @cached_property
+    def derived(self) -> tuple[Derived, ...]:
+        """All columns behind the features."""
+        return (*map(Missing, self.missing_features), *self.columns)
 
     @property
     def n_classes(self) -> int:
@@ -98,13 +112,13 @@ class Facts:
 
     @cached_property
     def names(self) -> list[str]:
-        """Names of all columns, indicators among them."""
-        return with_indicator_names(feature_names(self.schema), self.missing_features)
+        """Names of all columns, derived ones among them."""
+        return with_derived_names(feature_names(self.schema), self.derived, self.schema.target.labels(self.classes))
 
     @cached_property
     def categories(self) -> CategoryNames:
         """Of each categorical column, by its index: its categories, in the order of their codes."""
-        return category_names(self.schema, self.missing_features)
+        return category_names(self.schema, self.derived)
 
     @property
     def n_categories(self) -> Ints:
@@ -166,13 +180,15 @@ class RowsInMemory:
             counted[j] = category_weights(block.X[:, j], block.codes, block.weight, *shape, is_whole=is_whole)
 
         for_each(count, counted, threads_for(len(block.X) * len(counted), n_threads))
-        return cls(replace(facts, category_weight=counted), block)
+        nothing = np.zeros(len(block.X))
+        total = category_weights(nothing, block.codes, block.weight, 1, facts.n_classes, is_whole=is_whole)[0]
+        scale = weight_scale(exact_sum(block.weight), int(np.count_nonzero(block.weight)))
+        return cls(replace(facts, category_weight=counted, class_weight=total, scale=scale), block)
 
     @cached_property
     def _scaled(self) -> Block:
-        weight = self.block.weight
-        scale = weight_scale(exact_sum(weight), int(np.count_nonzero(weight)))
-        return self.block if scale == 1.0 else replace(self.block, weight=weight * scale)
+        scale = self.facts.scale
+        return self.block if scale == 1.0 else replace(self.block, weight=self.block.weight * scale)
 
     def fold(self, step: Fold[State], n_threads: int, report: Any = None) -> State:
         """All rows taken in at once."""
@@ -307,6 +323,8 @@ class Summing:
         Rows that each node keeps: those with the smallest keys.
     key_bound : ndarray of shape (n_nodes,), uint64
         The largest keys that they may have, as far as is known before.
+    derived : tuple of Derived
+        Columns that are added to the rows, of categories as indices in the orders.
     """
 
     conditions: dict[str, Any]
@@ -320,6 +338,7 @@ class Summing:
     seed: int
     columns: Ints
     orders: Orders
+    derived: tuple[Derived, ...] = ()
 
     def start(self) -> _core.Moments:
         """Sums of nothing."""
@@ -339,4 +358,4 @@ class Summing:
     def add(self, state: _core.Moments, block: Block, n_threads: int, report: Any = None) -> None:
         """Take in a block."""
         block = block.recoded(self.orders, n_threads)
-        state.add(block.X, block.codes, block.weight, n_threads, report)
+        state.add(with_derived(block.X, self.derived), block.codes, block.weight, n_threads, report)

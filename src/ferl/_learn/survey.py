@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ferl._learn.rows import Batch, Block, CategoryNames, Facts
 from ferl._tables import (
     NOTHING_SAID,
+    Missing,
     Schema,
     TableDescription,
     check_weight_span,
@@ -21,7 +22,7 @@ from ferl._tables import (
     class_factors,
     merge_columns,
     read_table,
-    with_indicators,
+    with_derived,
 )
 from ferl._tables.labels import batch_codes, distinct_of
 from ferl._util.arrays import Bools, Floats, Ints
@@ -248,7 +249,7 @@ class RowForm:
         n_categories = self.columns.n_categories
         if any((encoded[:, j] >= n_categories[j]).any() for j in np.flatnonzero(n_categories).tolist()):
             raise ValueError(_OTHER_CATEGORIES)
-        X = with_indicators(encoded, self.missing_features)
+        X = with_derived(encoded, list(map(Missing, self.missing_features)))
         codes = self.codes(batch)
         weight = self.weight(batch, codes)
         return Block(X, codes, weight if self.scale == 1.0 else weight * self.scale, first_index)

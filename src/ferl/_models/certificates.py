@@ -114,7 +114,7 @@ def refuse_uncertified(model: Model) -> None:
 
 
 def check_scale(model: Model, scale: ArrayLike | str | None) -> Floats:
-    """Units of the columns that the tree reads, all 1 when None is given; 0 for categories, which do not move."""
+    """Units of the columns, all 1 when None is given; 0 for categories, dates and derived columns, which stay."""
     n_features = model.n_features
     if isinstance(scale, str):
         if scale != "spread":
@@ -127,5 +127,5 @@ def check_scale(model: Model, scale: ArrayLike | str | None) -> Floats:
     if bad.any():
         f = int(np.argmax(bad))
         raise ValueError(f"scale[{f}] is {unit[f]}; units must be finite and not negative. Use 0 for a fixed feature.")
-    unit[[j for j in model.category_names if j < n_features]] = 0.0
-    return np.concatenate([unit, np.zeros(len(model.missing_features))])
+    unit[[*(j for j in model.category_names if j < n_features), *model.replaced]] = 0.0
+    return np.concatenate([unit, np.zeros(len(model.derived))])

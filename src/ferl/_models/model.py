@@ -18,7 +18,7 @@ from ferl._models.novelty import LOST_MASS, chosen_measure, residual_parts, shar
 from ferl._models.settings import Gates
 from ferl._models.tree import FuzzyTree
 from ferl._models.words import LinguisticVariable
-from ferl._tables import INDICATOR_CATEGORIES, ColumnKind, OneRow, Schema, add_up_indicators
+from ferl._tables import INDICATOR_CATEGORIES, ColumnKind, Derived, Missing, OneRow, Schema, add_up_derived
 from ferl._util.arrays import Bools, Floats, FrozenArrays, Ints
 
 Words = list[LinguisticVariable | None]
@@ -29,8 +29,8 @@ Reading = TypeVar("Reading", bound=Callable[..., Any])
 class Model(FrozenArrays):
     """A fitted model: :class:`~ferl._models.rule_model.RuleModel` or :class:`~ferl._models.tree_model.TreeModel`.
 
-    Rows reach a model as columns of numbers: those of its schema, and behind them an indicator, 1 where a value is
-    missing, for each of the ``missing_features``. Every method that takes ``n_threads`` returns the same bits for any
+    Rows reach a model as columns of numbers: those of its schema, and behind them the derived ones, such as an
+    indicator, 1 where a value is missing. Every method that takes ``n_threads`` returns the same bits for any
     number of threads.
 
     Attributes
@@ -43,24 +43,28 @@ class Model(FrozenArrays):
         The labels.
     schema : Schema
         Names of the features and their categories.
-    missing_features : tuple of int
-        Features that have an indicator of missing values.
+    derived : tuple of Derived
+        The columns behind the features.
     words : list of (LinguisticVariable or None), or None
         The words of each column; None where conditions are learned.
     n_growth_rows : int
         Number of distinct rows the conditions were chosen on.
     history : tuple of dict
         What was changed by hand since the fit, the first change first: records of what JSON has, kept in files.
+    replaced : tuple of int
+        Features that are read through their derived columns alone: no condition is on their own values, and they count
+        nothing in distances.
     """
 
     tree: FuzzyTree
     reading: Gates
     classes: NDArray[Any]
     schema: Schema
-    missing_features: tuple[int, ...]
+    derived: tuple[Derived, ...]
     words: Words | None
     n_growth_rows: int
     history: tuple[dict[str, Any], ...] = ()
+    replaced: tuple[int, ...] = ()
 
     kind: ClassVar[str]  # "rules" or "trees", for files and messages
     has_long_ramps: ClassVar[bool]  # conditions are told by the ends of their ramps, not by thresholds with bands
@@ -201,7 +205,7 @@ class Model(FrozenArrays):
         """Novelty by feature, shape (n_samples, n_features); see :meth:`ferl.FERLClassifier.novelty_attribution`."""
         is_residual = chosen_measure(self.tree, measure) == "residual"
         parts = self._residual(rows, n_threads) if is_residual else self.neighbour_parts(rows, n_threads)
-        return add_up_indicators(parts, self.missing_features)
+        return add_up_derived(parts, self.derived)
 
     def _residual(self, rows: Floats, n_threads: int) -> Floats:
         return residual_parts(self.tree, rows, n_threads) + LOST_MASS * self.lost_support(rows, n_threads)
@@ -238,8 +242,22 @@ class Model(FrozenArrays):
         return tuple(self.schema.kind(j).said_name(name) for j, name in enumerate(feature_names(self.schema)))
 
     def column_names(self, given: Sequence[str] | None = None) -> list[str]:
-        """Names of the columns that conditions read: the features, and again those with an indicator."""
-        return with_indicator_names(self.feature_names(given), self.missing_features)
+        """Names of the columns that conditions read: the features, and the derived ones."""
+        return with_derived_names(self.feature_names(given), self.derived, self.labels)
+
+    @property
+    def missing_features(self) -> tuple[int, ...]:
+        """Features that have an indicator of missing values."""
+        return tuple(own.feature for own in self.derived if isinstance(own, Missing))
+
+    def feature_of(self, column: int) -> int:
+        """The feature that a column tells about: itself, or the one that it is derived from."""
+        return column if column < self.n_features else self.derived[column - self.n_features].feature
+
+    def reading_of(self, column: int) -> int:
+        """The column that stands for a column in curves: for an indicator its feature, for others themselves."""
+        is_missing = column >= self.n_features and isinstance(self.derived[column - self.n_features], Missing)
+        return self.feature_of(column) if is_missing else column
 
     @cached_property
     def labels(self) -> list[Any]:
@@ -247,13 +265,13 @@ class Model(FrozenArrays):
         return self.schema.target.labels(self.classes)
 
     def column_kind(self, column: int) -> ColumnKind:
-        """What the values of a column are; an indicator of missing values is a category."""
+        """What the values of a column are."""
         return self._kinds[column]
 
     @cached_property
     def _kinds(self) -> list[ColumnKind]:
         kinds = [self.schema.kind(feature) for feature in range(self.n_features)]
-        return kinds + [ColumnKind("category")] * len(self.missing_features)
+        return kinds + [own.column_kind for own in self.derived]
 
     @cached_property
     def _plain_columns(self) -> frozenset[int]:
@@ -311,8 +329,8 @@ class Model(FrozenArrays):
 
     @cached_property
     def category_names(self) -> dict[int, Sequence[Any]]:
-        """Categories of each categorical column that conditions read, by the index of the column."""
-        return category_names(self.schema, self.missing_features)
+        """Categories of each categorical column, by the index of the column."""
+        return category_names(self.schema, self.derived)
 
     @cached_property
     def cache(self) -> dict[Any, Any]:
@@ -323,6 +341,11 @@ class Model(FrozenArrays):
         """Whether a column had missing values in training."""
         known = self.tree.profile.known_weight
         return known is not None and bool(known[0, column] < (1 - 1e-9) * self.tree.weight[0])
+
+    @property
+    def leaving_features(self) -> tuple[int, ...]:
+        """Features of dates that are read by their calendar: new rows will leave the days that training had."""
+        return tuple(j for j in self.replaced if self.column_kind(j).is_date)
 
     # -----------------------------------------------------------------------------------------------------------------
     # Other models of the same conditions
@@ -361,8 +384,15 @@ class Model(FrozenArrays):
 
     @cached_property
     def gated_columns(self) -> Ints:
-        """Columns whose gates close outside the training range: those that are read, where the reading has gates."""
-        return self.read_columns if self.reading.support_gate else np.zeros(0, dtype=np.int32)
+        """Columns whose gates close outside the training range: those that are read, where the reading has gates.
+
+        Evidence and parts of dates have no gate: a category or a day that training did not have is no reason to doubt.
+        """
+        if not self.reading.support_gate:
+            return np.zeros(0, dtype=np.int32)
+        always_open = [self.n_features + k for k, own in enumerate(self.derived) if not isinstance(own, Missing)]
+        columns = self.read_columns
+        return columns[~np.isin(columns, always_open)] if always_open else columns
 
 
 def feature_names(schema: Schema) -> list[str]:
@@ -370,20 +400,21 @@ def feature_names(schema: Schema) -> list[str]:
     return [f"x{j}" for j in range(len(schema.categories))] if schema.names is None else list(schema.names)
 
 
-def with_indicator_names(names: list[str], missing_features: Sequence[int]) -> list[str]:
-    """Names of all columns that conditions read."""
-    return names + [names[j] for j in missing_features]
+def with_derived_names(names: list[str], derived: Sequence[Derived], labels: Sequence[Any]) -> list[str]:
+    """Names of all columns."""
+    return names + [own.name(names[own.feature], labels) for own in derived]
 
 
-def category_names(schema: Schema, missing_features: Sequence[int]) -> dict[int, Sequence[Any]]:
-    """Categories of each categorical column that conditions read, by the index of the column."""
+def category_names(schema: Schema, derived: Sequence[Derived]) -> dict[int, Sequence[Any]]:
+    """Categories of each categorical column, by the index of the column."""
     known = enumerate(schema.categories)
     found: dict[int, Sequence[Any]] = {
         j: [schema.kind(j).said_value(value) for value in own.tolist()]
         for j, own in known
         if own is not None and len(own)
     }
-    return found | {len(schema.categories) + k: INDICATOR_CATEGORIES for k in range(len(missing_features))}
+    indicators = (k for k, own in enumerate(derived) if isinstance(own, Missing))
+    return found | {len(schema.categories) + k: INDICATOR_CATEGORIES for k in indicators}
 
 
 def kept_by_model(function: Reading) -> Reading:

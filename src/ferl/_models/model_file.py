@@ -35,6 +35,7 @@ from ferl._models.model_form import (
     CATEGORIES,
     COLUMN,
     COLUMNS,
+    DERIVED,
     FORMAT,
     HISTORY,
     LABEL_DTYPES,
@@ -55,7 +56,8 @@ from ferl._models.terms import CurvesAndMaps, Rules
 from ferl._models.tree import Categories, Cuts, FuzzyTree, Profile
 from ferl._models.tree_model import TreeModel
 from ferl._models.words import FuzzySet, LinguisticVariable
-from ferl._tables import INDICATOR_CATEGORIES, ColumnKind, DescriptionError, Schema
+from ferl._tables import INDICATOR_CATEGORIES, ColumnKind, Derived, DescriptionError, Missing, Schema
+from ferl._tables.derived import MOST_DAYS, CategoryEvidence, DatePart, DayEvidence
 from ferl._tables.kinds import DATES, UNKNOWN, Target, markers_of, meanings_of, order_of, text_of
 from ferl._tables.values import DATE_FORMS
 from ferl._util.arrays import Bools, Floats, Ints
@@ -267,30 +269,62 @@ def model_from_form(form: Any, n_bytes: int) -> tuple[Model, dict[str, Any]]:
     schema = columns_from_form(form.get("columns"), sizes)
     classes = _classes(MODEL["classes"].read(form.get("classes"), "classes", sizes), sizes)
     missing, weights = form.get("missing_features"), form.get("weights")
-    n_features, n_missing = len(schema.categories), len(missing) if isinstance(missing, list) else 0
-    sizes |= {"features": n_features, "columns": n_features + n_missing, "classes": len(classes)}
+    n_features, derived = len(schema.categories), form.get("derived")
+    n_missing, n_derived = (len(own) if isinstance(own, list) else 0 for own in (missing, derived))
+    sizes |= {"features": n_features, "columns": n_features + n_missing + n_derived, "classes": len(classes)}
     if isinstance(weights, dict) and isinstance(weights.get("node"), list):
         sizes["weights"] = 1 + len(weights["node"])
     found, own = _form_of(kind).read(form, "the model", sizes), _OWN[kind]
     indicators = np.full(n_missing, len(INDICATOR_CATEGORIES), dtype=np.int32)
-    n_categories = np.concatenate([schema.n_categories, indicators])
+    n_categories = np.concatenate([schema.n_categories, indicators, np.zeros(n_derived, dtype=np.int32)])
     tree = _tree(found["tree"], n_categories, sizes)
     own.check(tree)
     words = _words(found["words"], n_categories)
     if bool(tree.word) != (words is not None):
         raise wrong("tree.word", "nodes have words where the entry words defines them, and only there")
+    schema = schema if found["table"] is None else _with_table(schema, found["table"])
     model = own.model(
         tree=tree,
         reading=own.reading(**found["reading"]),
         classes=classes,
-        schema=schema if found["table"] is None else _with_table(schema, found["table"]),
-        missing_features=tuple(found["missing_features"].tolist()),
+        schema=schema,
+        derived=(
+            *map(Missing, found["missing_features"].tolist()),
+            *(_derived(one, k, schema, len(classes)) for k, one in enumerate(found.get("derived") or ())),
+        ),
         words=words,
         n_growth_rows=found["n_growth_rows"],
         history=tuple(found["history"] or ()),
         **own.attributes(found, tree),
     )
     return model, found["parameters"]
+
+
+def _derived(form: dict[str, Any], index: int, schema: Schema, n_classes: int) -> Derived:
+    """A column that is computed from a feature; what its numbers are computed from is checked."""
+    where, kind, feature = f"derived[{index}]", form["kind"], form["feature"]
+    column = _DERIVED[kind]
+    given = {key: value for key, value in form.items() if value is not None and key != "kind"}
+    if set(given) != column._field_names():
+        raise wrong(where, f"it has {', '.join(given)}, which a column of kind {kind!r} has not, or lacks one")
+    if feature >= len(schema.categories):
+        raise wrong(f"{where}.feature", f"{feature} is no feature of the model")
+    if given.get("label", 0) >= n_classes:
+        raise wrong(f"{where}.label", f"{given['label']} is no class of the model")
+    known, length = schema.categories[feature], len(given.get("evidence", ()))
+    if column is CategoryEvidence:
+        if known is None or length != len(known) + 1:
+            raise wrong(f"{where}.evidence", "it needs a number for each category of its feature, and one for missing")
+    elif not schema.kind(feature).is_date:
+        raise wrong(f"{where}.feature", f"{schema.label(feature)} does not hold dates")
+    if column is DayEvidence and (
+        not length or length != len(given["days"]) or np.abs(given["days"].astype(np.float64)).max() > MOST_DAYS
+    ):
+        raise wrong(f"{where}.days", "there must be as many as evidence has numbers, at least one, within the calendar")
+    return column(**given)
+
+
+_DERIVED: dict[str, type[Derived]] = {own.kind: own for own in (CategoryEvidence, DatePart, DayEvidence)}
 
 
 def _check_version(form: Any) -> None:
@@ -623,7 +657,13 @@ def _exemplars(lists: list[Ints], n_rows: int, sizes: Sizes) -> Ints:
 def _weights_of(model: RuleModel) -> dict[str, Any]:
     rules = {name: getattr(model.rules, name) for name in ("node", "weight", "ridge")}
     own = {name: getattr(model, name) for name in WEIGHTS.fields if name not in rules}
-    return {"weights": rules | own | {"curves": _curves_to_form(model.curves)}}
+    columns = [one for one in model.derived if not isinstance(one, Missing)]
+    empty = dict.fromkeys(DERIVED.fields)
+    return {
+        "weights": rules | own | {"curves": _curves_to_form(model.curves)},
+        "derived": [empty | vars(one) | {"kind": one.kind} for one in columns],
+        "replaced": model.replaced,
+    }
 
 
 def _curves_to_form(curves: CurvesAndMaps | None) -> dict[str, Any] | None:
@@ -677,6 +717,9 @@ def _rule_attributes(found: dict[str, Any], tree: FuzzyTree) -> dict[str, Any]:
     _check_ranges(form["ranges"], "weights.ranges", "column", LARGEST_MEAN)
     if scale is not None and (scale[1:] < scale[:-1]).any():
         raise wrong("weights.novelty_scale", "quantiles must ascend")
+    replaced = np.zeros(0, dtype=np.int32) if found["replaced"] is None else found["replaced"]
+    if np.isin(tree.feature, replaced).any():
+        raise wrong("replaced", "a condition is on a feature that is read through its derived columns alone")
     curvature = form["curvature"]
     if curvature is not None:
         for name, matrix in curvature.items():
@@ -691,6 +734,7 @@ def _rule_attributes(found: dict[str, Any], tree: FuzzyTree) -> dict[str, Any]:
         "level_columns": () if form["level_columns"] is None else tuple(form["level_columns"].tolist()),
         "curvature": None if curvature is None else Curvature(**curvature),
         "novelty_scale": scale,
+        "replaced": tuple(replaced.tolist()),
     }
 
 

@@ -23,6 +23,7 @@ from ferl._models.form import (
 )
 from ferl._models.novelty import N_LEVELS
 from ferl._models.settings import VARIANTS
+from ferl._tables.derived import DATE_PARTS, CategoryEvidence, DatePart, DayEvidence
 from ferl._tables.kinds import KINDS
 
 FORMAT = "ferl-model"
@@ -37,7 +38,7 @@ LARGEST = 1e100  # weight, curvature and ridge: sums and squares are finite
 ROUNDING = 1e-9  # that sums of shares may have
 
 # ---------------------------------------------------------------------------------------------------------------------
-# What a file holds. Sizes: nodes, columns (features and indicators), features, classes, rules, kept (training rows).
+# What a file holds. Sizes: nodes, columns (features and derived ones), features, classes, rules, kept (training rows).
 # ---------------------------------------------------------------------------------------------------------------------
 
 COLUMNS = Object({"names": Nullable(Each("features", TEXT)), "features": Each("features", OBJECT)})
@@ -155,6 +156,18 @@ TABLE = Object(
         "columns": Each("features", Nullable(COLUMN)),
     }
 )
+# A column behind the indicators of missing values; each kind has its own of the optional entries.
+DERIVED = Object(
+    {
+        "kind": one_of(CategoryEvidence.kind, DatePart.kind, DayEvidence.kind),
+        "feature": count(0, 2**31 - 1),
+        "label": count(0, 2**31 - 1),
+        "part": one_of(*DATE_PARTS),
+        "days": Integers(None, low=-(2**31), ascending=True),
+        "evidence": Numbers((None,), -LARGEST, LARGEST),
+    },
+    frozenset({"label", "part", "days", "evidence"}),
+)
 MODEL: dict[str, Field] = {
     "format": one_of(FORMAT),
     "version": count(VERSION, VERSION),
@@ -172,8 +185,12 @@ MODEL: dict[str, Field] = {
     "tree": TREE,
 }
 HISTORY = Each(None, RECORD)
-OPTIONAL = frozenset({"notes", "table", "history"})
+OPTIONAL = frozenset({"notes", "table", "history", "derived", "replaced"})
 OF_KIND: dict[str, dict[str, Field]] = {
-    "rules": {"weights": WEIGHTS},
+    "rules": {
+        "weights": WEIGHTS,
+        "derived": Each(None, DERIVED),
+        "replaced": Integers(None, below="features", ascending=True),
+    },
     "trees": {"reading": READING, "variant": one_of(*VARIANTS)},
 }

@@ -18,6 +18,7 @@ import numpy as np
 from ferl._models.evidence import Evidence
 from ferl._models.model import Model
 from ferl._models.novelty import total_spread
+from ferl._tables import with_derived
 from ferl._tables.values import finer_steps
 from ferl._util.arrays import Floats
 from ferl._util.text import DIGITS, plain
@@ -110,7 +111,11 @@ def nearest_changes(model: Model, row: Floats, label: int, unseen: dict[int, Any
     Changes
     """
     line = _Line(model, row, label)
-    tested = [f for f in model.read_columns.tolist() if f < model.n_features and not math.isnan(row[0, f])]
+    columns = model.read_columns.tolist()
+    of_evidence = {model.feature_of(k) for k in columns} & set(model.replaced) & set(model.category_names)
+    tested = [
+        f for f in sorted({*columns, *of_evidence}) if f < model.n_features and not math.isnan(row[0, f])
+    ]  # dates do not move
     # Ordered categories, and 0 and 1: a value between or outside them is none that the column can have.
     ordered = [f for f in tested if model.column_kind(f).is_ordered or line.is_binary(f)]
     categories = [f for f in tested if f in model.category_names]
@@ -141,7 +146,7 @@ class _Line:
         """The evidence when a feature has these values."""
         rows = np.repeat(self.row, len(values), axis=0)
         rows[:, feature] = values
-        return self.model.evidence(rows)
+        return self.model.evidence(with_derived(rows[:, : self.model.n_features], self.model.derived))
 
     def is_binary(self, feature: int) -> bool:
         """Whether a column holds 0 and 1, and so does the row."""

@@ -232,13 +232,13 @@ class RuleModel(Model):
         """What terms and the prior add, ``parts`` as from :meth:`contributions`, by feature."""
         by_column, n = self.share_among_columns(parts), self.n_features
         out = by_column[:, [*range(n), by_column.shape[1] - 1]]
-        for k, feature in enumerate(self.missing_features):
-            out[:, feature] += by_column[:, n + k]
+        for k, own in enumerate(self.derived):
+            out[:, own.feature] += by_column[:, n + k]
         return np.asarray(out)
 
     def share_among_columns(self, parts: Floats) -> Floats:
-        """As :meth:`share_among_features`, by column, indicators of missing values apart."""
-        n_columns = self.n_features + len(self.missing_features)
+        """As :meth:`share_among_features`, by column, derived ones apart."""
+        n_columns = self.n_features + len(self.derived)
         out = np.zeros((len(parts), n_columns + 1, parts.shape[2]))
         out[:, -1] = parts[:, -1]
         # Term by term, not as a product of arrays, whose rounding depends on how many rows there are.

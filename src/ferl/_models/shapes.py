@@ -19,7 +19,7 @@ from ferl._models.rule_model import RuleModel
 from ferl._models.terms import CurvesAndMaps, Terms
 from ferl._models.tree import FuzzyTree
 from ferl._models.tree_model import TreeModel
-from ferl._tables import add_up_indicators, with_indicators
+from ferl._tables import Derived, add_up_derived, with_derived
 from ferl._util.arrays import Floats
 
 
@@ -31,14 +31,18 @@ class Summed:
     terms: tuple[Terms, ...]
     chosen: tuple[int, ...]
     n_features: int
-    missing_features: tuple[int, ...]
+    derived: tuple[Derived, ...]
 
     def at(self, values: dict[int, Floats]) -> Floats:
         """What the terms add to rows whose gates are open and that have these values, (n_rows, n_classes)."""
-        rows = np.full((len(next(iter(values.values()))), self.n_features), np.nan)
+        nothing = np.full((len(next(iter(values.values()))), self.n_features), np.nan)
         for feature, own in values.items():
-            rows[:, feature] = own
-        return added_by(self.tree, self.terms, with_indicators(rows, self.missing_features), self.chosen)
+            if feature < self.n_features:
+                nothing[:, feature] = own
+        rows = with_derived(nothing, self.derived)
+        for column, own in values.items():
+            rows[:, column] = own
+        return added_by(self.tree, self.terms, rows, self.chosen)
 
 
 def added_by(tree: FuzzyTree, terms: Sequence[Terms], rows: Floats, chosen: Sequence[int]) -> Floats:
@@ -59,7 +63,8 @@ class Shape:
     Attributes
     ----------
     features : tuple of int
-        The features, in ascending order. A rule on whether a feature is missing counts for this feature.
+        The features, in ascending order. A rule on whether a feature is missing counts for this feature. Evidence and
+        parts of dates are columns of their own, behind the features.
     rules : tuple of int
         Indices of the rules.
     pictures : tuple of int
@@ -208,7 +213,7 @@ def read_shapes(model: RuleModel) -> Shapes:
     """
     terms_of: dict[tuple[tuple[int, ...], bool], list[int]] = {}
     for term, columns in enumerate(model.term_columns):
-        features = tuple(sorted({feature_of(model, column) for column in columns}))
+        features = tuple(sorted({model.reading_of(column) for column in columns}))
         # Two conditions on one column multiply, which is no line; such a rule stays apart.
         is_curve = len(features) == 1 and len(set(columns)) == len(columns)
         terms_of.setdefault((features, is_curve), []).append(term)
@@ -218,7 +223,7 @@ def read_shapes(model: RuleModel) -> Shapes:
         rules = [term for term in terms if term < model.n_rules]
         pictures = [term - model.n_rules for term in terms if term >= model.n_rules]
         mean = np.asarray(means[terms].sum(axis=0))
-        summed = Summed(model.tree, model.terms, tuple(terms), model.n_features, model.missing_features)
+        summed = Summed(model.tree, model.terms, tuple(terms), model.n_features, model.derived)
         corners = tuple(_corners(model, feature, rules, pictures) for feature in features)
         own = Shape(features, tuple(rules), tuple(pictures), mean, _importance(model, terms, mean, kept))
         if is_curve:
@@ -306,15 +311,16 @@ def feature_importances(model: Any) -> Floats:
 def _(model: RuleModel) -> Floats:
     found = np.zeros(model.n_features)
     for shape in read_shapes(model).all:
-        found[list(shape.features)] += shape.importance / len(shape.features)
+        for column in shape.features:
+            found[model.feature_of(column)] += shape.importance / len(shape.features)
     return _shares(found)
 
 
 @feature_importances.register
 def _(model: TreeModel) -> Floats:
-    by_column = np.zeros((1, model.n_features + len(model.missing_features)))
+    by_column = np.zeros((1, model.n_features + len(model.derived)))
     np.add.at(by_column[0], model.tree.feature[1:], condition_decrease(model.tree)[1:])
-    return _shares(add_up_indicators(by_column, model.missing_features)[0])
+    return _shares(add_up_derived(by_column, model.derived)[0])
 
 
 def _shares(parts: Floats) -> Floats:
@@ -336,11 +342,6 @@ def _impurity(class_weight: Floats) -> Floats:
     weight = class_weight.sum(axis=1)
     squares = (class_weight**2).sum(axis=1)
     return np.asarray(weight - np.divide(squares, weight, out=np.zeros(len(weight)), where=weight > 0))
-
-
-def feature_of(model: RuleModel, column: int) -> int:
-    """The feature that a column of the model tells about: itself, or the one whose being missing it indicates."""
-    return column if column < model.n_features else model.missing_features[column - model.n_features]
 
 
 def kept_rows(model: RuleModel) -> Floats:

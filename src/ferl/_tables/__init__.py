@@ -3,9 +3,10 @@
 ``table.py`` reads arrays and data frames as columns, ``columns.py`` learns and encodes one column, ``schema.py`` holds
 the columns of a training table and encodes later tables and rows, ``table_files.py`` reads and writes CSV and Parquet.
 ``kinds.py`` has the kinds of columns and descriptions of tables, ``values.py`` single values, ``labels.py`` labels and
-weights.
+weights, ``derived.py`` the columns that are computed from others.
 """
 
+from ferl._tables.derived import INDICATOR_CATEGORIES, Derived, Missing, add_up_derived, with_derived
 from ferl._tables.kinds import NOTHING_SAID, ColumnKind, DescriptionError, TableDescription
 from ferl._tables.labels import (
     check_weight_span,
@@ -18,14 +19,11 @@ from ferl._tables.labels import (
     weights_and_factors,
 )
 from ferl._tables.schema import (
-    INDICATOR_CATEGORIES,
     OneRow,
     Schema,
-    add_up_indicators,
     is_one_row,
     merge_columns,
     read_row,
     refuse_extreme_scales,
-    with_indicators,
 )
 from ferl._tables.table import read_table

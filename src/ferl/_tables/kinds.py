@@ -79,8 +79,9 @@ class ColumnKind:
     name : str
         "binary" (0 and 1), "integer" and "real" numbers; "date" (days) and "time" (dates with a time of day), both
         numbers of days since the beginning of 1970; "ordered" categories, whose numbers are indices of ``order``;
-        "category"; "unknown" numbers. While a table is read also "text" and "other text", of which it is not settled
-        yet whether it spells something else; the other must, since the user chose other columns as categories.
+        "category"; "hour", which is derived from dates; "unknown" numbers. While a table is read also "text" and
+        "other text", of which it is not settled yet whether it spells something else; the other must, since the user
+        chose other columns as categories.
     order : tuple
         Ordered categories: the values, the lowest first.
     is_zoned : bool
@@ -93,6 +94,8 @@ class ColumnKind:
         What values mean, by their text: {"0": "no", "1": "yes"}.
     date_form : str
         The form of dates whose text is not in ISO's form, one of ``DATE_FORMS``: "d.m.y" for example.
+    is_cyclic : bool
+        Whether the first of ordered categories follows the last, as of weekdays.
     """
 
     name: str = "unknown"
@@ -103,6 +106,7 @@ class ColumnKind:
     unit: str = ""
     values: Mapping[str, str] = field(default_factory=dict)
     date_form: str = ""
+    is_cyclic: bool = False
 
     @property
     def is_date(self) -> bool:
@@ -117,7 +121,7 @@ class ColumnKind:
     @property
     def is_coded(self) -> bool:
         """Whether the numbers that a model reads are not those of the table."""
-        return self.name in CODED
+        return self.name in (*CODED, "hour")
 
     @property
     def is_whole(self) -> bool | None:
@@ -170,6 +174,8 @@ class ColumnKind:
             plain, step = (words or "").replace(" UTC", "Z").replace(" ", "T"), "day"
         elif self.is_ordered:
             words = self.between(value)
+        elif self.name == "hour" and math.isfinite(value):
+            words = clock_text(value)
         number: float = float(value) if words is None else said_as(float(value), words, plain, step)
         return number
 
@@ -212,6 +218,17 @@ class Target:
     def labels(self, classes: NDArray[Any]) -> list[Any]:
         """The labels, with their meanings as words where they have any."""
         return list(map(ColumnKind(values=self.values).said_value, classes.tolist()))
+
+
+def clock_text(hours: float) -> str:
+    """Hours since the beginning of a day as clocks show them.
+
+    Examples
+    --------
+    >>> clock_text(17.5), clock_text(9.0 + 20.5 / 3600)
+    ('17:30', '09:00')
+    """
+    return "{:02d}:{:02d}".format(*divmod(round(hours * 60), 60))
 
 
 UNKNOWN = ColumnKind()

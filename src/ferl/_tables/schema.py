@@ -27,6 +27,7 @@ from ferl._tables.columns import (
     recognise,
     without_markers,
 )
+from ferl._tables.derived import Derived, with_derived
 from ferl._tables.kinds import (
     CODED,
     NOTHING_SAID,
@@ -44,8 +45,6 @@ from ferl._util.arrays import LARGEST, NARROWEST, Floats
 from ferl._util.text import caller_level, listed, shown
 from ferl._util.threads import in_order, threads_for
 
-INDICATOR_CATEGORIES = ("known", "missing")
-"""The two categories of an indicator, in the order of their codes."""
 _MAX_NAMES = 5
 _MAX_IDS = 5
 _MAX_MARKERS = 3
@@ -551,23 +550,6 @@ def _merged_categories(label: str, known: NDArray[Any] | None, others: NDArray[A
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def with_indicators(X: Floats, features: Sequence[int]) -> Floats:
-    """The table with one more column for each of these features: 1 where its value is missing, else 0."""
-    if not features:
-        return X
-    return np.hstack([X, np.isnan(X[:, list(features)]).astype(np.float64)])
-
-
-def add_up_indicators(parts: Floats, features: Sequence[int]) -> Floats:
-    """Parts of the features, each with that of its indicator, where it has one."""
-    if not features:
-        return parts
-    n_features = parts.shape[1] - len(features)
-    out = parts[:, :n_features].copy()
-    out[:, list(features)] += parts[:, n_features:]
-    return out
-
-
 @dataclass(frozen=True, eq=False)
 class OneRow:
     """A row as the model reads it, and its categories that training did not have.
@@ -575,7 +557,7 @@ class OneRow:
     Attributes
     ----------
     values : ndarray of shape (1, n_columns)
-        Numbers and codes of categories, with indicators of missing values behind them.
+        Numbers and codes of categories, with derived columns behind them.
     unseen : dict
         By the index of the feature: a category that training did not have.
     """
@@ -584,15 +566,15 @@ class OneRow:
     unseen: dict[int, Any] = field(default_factory=dict)
 
 
-def read_row(schema: Schema, missing_features: Sequence[int], x: Any) -> OneRow:
+def read_row(schema: Schema, derived: Sequence[Derived], x: Any) -> OneRow:
     """A row given as a 1-D array, a table of one row, a pandas Series, or a dict of values by feature.
 
     Parameters
     ----------
     schema : Schema
         The columns of the training table.
-    missing_features : sequence of int
-        Features with an indicator.
+    derived : sequence of Derived
+        The columns behind the features.
     x : array-like, data frame, Series or dict
         The row. What has no names goes by the order of the features.
 
@@ -616,7 +598,7 @@ def read_row(schema: Schema, missing_features: Sequence[int], x: Any) -> OneRow:
         raise ValueError(
             f"x has {len(encoded)} rows; this is about one. Pass one of them, for example X[0] or X.iloc[0]."
         )
-    return OneRow(with_indicators(encoded, missing_features), unseen)
+    return OneRow(with_derived(encoded, derived), unseen)
 
 
 def is_one_row(schema: Schema, x: Any) -> bool:

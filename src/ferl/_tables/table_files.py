@@ -22,7 +22,8 @@ import pyarrow.parquet as pq
 from pyarrow import csv
 
 from ferl._tables.columns import arrow_column, encode_column, is_text
-from ferl._tables.schema import Schema, with_indicators
+from ferl._tables.derived import Derived, with_derived
+from ferl._tables.schema import Schema
 from ferl._tables.values import MISSING, plain_text, spelled_number
 from ferl._util.arrays import Floats
 from ferl._util.files import TableFileError, replacing
@@ -393,8 +394,8 @@ class RowReader:
     ----------
     schema : Schema
         The columns of the training table.
-    missing_features : sequence of int
-        Features with an indicator.
+    derived : sequence of Derived
+        The columns behind the features.
     names : sequence of str
         Columns of the file. A schema without names takes them in their order.
     path : Path
@@ -413,13 +414,13 @@ class RowReader:
     """
 
     def __init__(
-        self, schema: Schema, missing_features: Sequence[int], names: Sequence[str], path: Path, form: FileForm
+        self, schema: Schema, derived: Sequence[Derived], names: Sequence[str], path: Path, form: FileForm
     ) -> None:
         self.features = _feature_columns(schema, names, path)
         self.form = form
         self._schema = replace(schema, names=tuple(self.features))
         self._lookups = self._schema.lookups  # made here, once, and not by every thread
-        self._missing_features = missing_features
+        self._derived = derived
         self.unseen: dict[str, Counter[str]] = {}
         self.n_unseen: Counter[str] = Counter()
 
@@ -441,7 +442,7 @@ class RowReader:
             if counts := {} if lookup is None else column.unseen(lookup):
                 unseen[name] = {plain_text(value): count for value, count in counts.items()}
         self._schema.refuse_infinity(rows)
-        return Batch(numbers, with_indicators(rows, self._missing_features), unseen)
+        return Batch(numbers, with_derived(rows, self._derived), unseen)
 
     def count(self, batch: Batch) -> None:
         """Remember which categories of a batch training did not have."""

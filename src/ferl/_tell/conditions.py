@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ferl._tables.kinds import UNKNOWN, ColumnKind
+from ferl._tables.kinds import UNKNOWN, ColumnKind, clock_text
 from ferl._tables.values import date_text, rounded_text
 from ferl._util.arrays import Floats
 from ferl._util.text import DIGITS, category_text, number_text
@@ -107,6 +107,8 @@ class Condition:
             return ordered_text(self.categories, self.kind)
         lower, upper = (None if own is None else own.ends for own in (self.lower, self.upper))
         told = whole_text(lower, upper, self.kind, self.binary) if self.whole else ""
+        if self.kind.name == "hour" and self.overlap is None:
+            return hour_condition(lower, upper)
         return told or (date_condition(lower, upper, self.kind, self.plain) if self.kind.is_date else "")
 
     def _ends_text(self, decimals: int | None) -> str:
@@ -335,6 +337,8 @@ def ordered_text(memberships: Memberships, kind: ColumnKind) -> str:
     low, high = category_text(names[full[0]]), category_text(names[full[-1]])
     if full[0] == full[-1]:
         return f"is {low}"
+    if kind.is_cyclic and 0 < full[-1] - full[0] < last:
+        return f"is {low} or {high}" if full[-1] == full[0] + 1 else f"from {low} to {high}"
     if full[-1] == last:
         return "is known" if full[0] == 0 else f"at least {low}"
     return f"at most {high}" if full[0] == 0 else f"from {low} to {high}"
@@ -371,6 +375,13 @@ def _one_of_two(value: int, kind: ColumnKind) -> str:
 
 def _whole(value: int, kind: ColumnKind) -> str:
     return number_text(kind.number(float(value)))
+
+
+def hour_condition(lower: Ramp, upper: Ramp) -> str:
+    """What follows the name of a column of hours of the day."""
+    sides = (("above", lower), ("below", upper))
+    told = [f"{word} {'..'.join(dict.fromkeys(map(clock_text, own)))}" for word, own in sides if own is not None]
+    return " and ".join(told) or "is known"
 
 
 def date_condition(lower: Ramp, upper: Ramp, kind: ColumnKind, plain: bool) -> str:

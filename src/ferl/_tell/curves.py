@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
 
-from ferl._models.model import Model
+from ferl._models.model import Model, kept_by_model
 from ferl._models.rule_model import RuleModel
 from ferl._models.shapes import Curve, Shape, read_shapes
 from ferl._models.terms import CurvesAndMaps
+from ferl._tables.derived import CategoryEvidence, DayEvidence
+from ferl._tables.values import date_text
 from ferl._tell.conditions import date_at, value_at
 from ferl._tell.statements import Style, statements, weight_text
 from ferl._util.arrays import Floats
@@ -26,6 +28,7 @@ OUTSIDE_CARD = (
 )
 _LEVEL = 0.005  # weights that differ by less read the same
 _NOTHING = 1e-9  # points
+MOST_NAMED = 12  # values of a column of evidence that texts name
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Sentences
@@ -78,7 +81,38 @@ def curve_lines(style: Style, curve: Curve) -> list[str]:
             told = [] if style.is_two and len(evidence) == 2 else [f"at {text}" for text in told]
     if model.had_missing(curve.feature):
         told.append(f"missing: {style.weight(curve.missing - curve.mean)}")
-    return [*lines, f"     {'; '.join(told)}"] if told else lines
+    if told:
+        lines.append(f"     {'; '.join(told)}")
+    of_values = evidence_text(model, curve.feature)
+    return [*lines, f"     {of_values}"] if of_values else lines
+
+
+@kept_by_model
+def evidence_text(model: Model, column: int) -> str:
+    """The evidence of the values that matter most by name, and of the others together; "" of other columns."""
+    found = evidence_of_values(model, column)
+    if found is None:
+        return ""
+    names, evidence = found
+    order = np.argsort(-np.abs(evidence), kind="stable")
+    if len(order) > MOST_NAMED:
+        order = order[: MOST_NAMED - 1]
+    named = sorted(order.tolist(), key=lambda k: -evidence[k])
+    told = [f"{names[k]} {weight_text(evidence[k])}" for k in named]
+    others = np.delete(evidence, order)
+    if len(others):
+        told.append(f"{len(others):,} others: between {weight_text(others.min())} and {weight_text(others.max())}")
+    return f"evidence: {', '.join(told)}; of a value that training did not have: 0"
+
+
+def evidence_of_values(model: Model, column: int) -> tuple[Sequence[str], Floats] | None:
+    """The values that a column of evidence tells apart, and the evidence of each; None of other columns."""
+    own = model.derived[column - model.n_features] if column >= model.n_features else None
+    if isinstance(own, CategoryEvidence):
+        names = [category_text(name) for name in model.category_names[own.feature]]
+        has_missing = model.had_missing(own.feature)
+        return [*names, "missing"][: len(names) + has_missing], own.evidence[: len(names) + has_missing]
+    return ([date_text(float(day)) for day in own.days], own.evidence) if isinstance(own, DayEvidence) else None
 
 
 def terms_text(shape: Shape) -> str:

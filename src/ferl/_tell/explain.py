@@ -16,10 +16,9 @@ from ferl._models.evidence import Evidence
 from ferl._models.model import Model, kept_by_model
 from ferl._models.nearest import nearest_changes
 from ferl._models.rule_model import RuleModel
-from ferl._models.shapes import feature_of
 from ferl._models.sources import fired_sources
 from ferl._models.tree_model import TreeModel
-from ferl._tables import OneRow, add_up_indicators
+from ferl._tables import OneRow, add_up_derived
 from ferl._tell.explanation import LEAST_CONFLICT, LEAST_IGNORANCE, Certified, Decided, Explanation, FiredRule
 from ferl._tell.page import Section, Table
 from ferl._tell.statements import rule_text, rule_texts, weight_text, word_meanings
@@ -90,7 +89,7 @@ def _story(
     parts = novelty_parts(model, one, values)
     novelty = float(sum([part.part for part in parts]))
     rank = float(model.novelty_rank(np.array([novelty]))[0])
-    lost = add_up_indicators(model.lost_support(row), model.missing_features)[0]
+    lost = add_up_derived(model.lost_support(row), model.derived)[0]
     withheld = [f for f in np.argsort(-lost, kind="stable").tolist() if lost[f] > 0]
     certified = None
     if has_answer and not model.unproven:
@@ -408,7 +407,7 @@ def read_balance(model: RuleModel, row: Floats, values: list[Any]) -> Balance:
 @kept_by_model
 def _asked(model: RuleModel) -> list[tuple[int, str, tuple[float, float] | None]]:
     """The features that rules ask: index, name, and range over the training rows."""
-    asked = sorted({feature_of(model, column) for column in model.read_columns.tolist()})
+    asked = sorted({model.feature_of(column) for column in model.read_columns.tolist()})
     return [(f, model.feature_names()[f], model.seen(f)) for f in asked]
 
 

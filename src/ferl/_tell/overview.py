@@ -310,7 +310,7 @@ def _(model: TreeModel) -> Overview:
 
 @overview.register
 def _(model: RuleModel) -> Overview:
-    style, names = _style(model), model.feature_names()
+    style, names = _style(model), model.column_names()
     rules = [_summary(style, own, weight=float(np.ptp(own.adds))) for own in statements(model)]
     classes, answered, share = [], _answered(model), _shares(model)
     for c, label in enumerate(model.labels):
@@ -372,7 +372,7 @@ def _strongest(model: RuleModel, style: Style, c: int) -> tuple[str, str, float]
         margin = evidence[:, c] - np.delete(evidence, c, axis=1).max(axis=1, initial=-np.inf)
         corner = int(margin.argmax())
         if np.inf > margin[corner] > (0.0 if found is None else found[2]):
-            found = model.feature_names()[curve.feature], curve_value(style, curve, corner), float(margin[corner])
+            found = model.column_names()[curve.feature], curve_value(style, curve, corner), float(margin[corner])
     return found
 
 

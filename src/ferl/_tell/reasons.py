@@ -12,7 +12,7 @@ import numpy as np
 from ferl._models.model import kept_by_model
 from ferl._models.rule_model import RuleModel
 from ferl._models.shapes import Curve, mean_firing
-from ferl._tell.curves import read_score_table
+from ferl._tell.curves import evidence_of_values, read_score_table
 from ferl._tell.statements import Style, in_sentence, reader_names, statements
 from ferl._util.arrays import Floats
 from ferl._util.text import category_text, number_text, shown
@@ -194,14 +194,19 @@ class _Candidates:
         cost = f"{counted} below {compared}"
         if candidate < len(self.curves):
             curve = self.curves[candidate]
-            name, value = self.style.names[curve.feature], self._value(curve.feature, float(row[curve.feature]))
+            name = self.style.names[curve.feature]
+            value = said_value(self.model, curve.feature, float(row[curve.feature]))
+            feature = self.model.feature_of(curve.feature)
+            if evidence_of_values(self.model, curve.feature) is not None:
+                name = self.style.names[feature]
+                value = f"{said_value(self.model, feature, float(row[feature]))} (evidence {value})"
             return Reason(name, value, lost, points, f"{name} is {value}: {cost}")
         alone = candidate - len(self.curves)
         if alone >= len(self.parts.alone):
             assert self.model.curves is not None
             columns = self.model.curves.term_columns[self.parts.maps[alone - len(self.parts.alone)]]
             names = [self.style.names[column] for column in columns]
-            values = [self._value(column, float(row[column])) for column in columns]
+            values = [said_value(self.model, column, float(row[column])) for column in columns]
             told = " and ".join(f"{name} is {value}" for name, value in zip(names, values, strict=True))
             return Reason(" and ".join(names), " and ".join(values), lost, points, f"{told}: {cost}")
         rule = self.parts.alone[alone]
@@ -209,10 +214,12 @@ class _Candidates:
         conditions = self.style.conditions(statements(self.model)[rule])
         return Reason(name, value, lost, points, f"{conditions} ({name}) fits by {value}: {cost}")
 
-    def _value(self, column: int, value: float) -> str:
-        if math.isnan(value):
-            return "missing"
-        if column not in self.model.category_names:
-            return number_text(self.model.number(column, value))
-        names = self.model.category_names[column]
-        return category_text(names[int(value)]) if value < len(names) else "a category that training did not have"
+
+def said_value(model: RuleModel, column: int, value: float) -> str:
+    """A value of a column as sentences have it."""
+    if math.isnan(value):
+        return "missing"
+    names = model.category_names.get(column)
+    if names is None:
+        return number_text(model.number(column, value))
+    return category_text(names[int(value)]) if value < len(names) else "a category that training did not have"

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from ferl._models.model import Model
-from ferl._tables import OneRow, read_row, with_indicators
+from ferl._tables import OneRow, read_row, with_derived
 from ferl._tell.explain import LEAST_SHOWN, explain
 from ferl._tell.explanation import MAX_PROBABLE, Explanation
 from ferl._tell.page import Section, Table
@@ -169,8 +169,8 @@ def _is_outside(model: Model, feature: int, value: float) -> bool:
 
 def _with_values(model: Model, one: OneRow, other: Mapping[int, Any]) -> OneRow:
     """The row with other values of some features; the others stay as they are."""
-    read = read_row(model.schema, model.missing_features, [other.get(f) for f in range(model.n_features)])
+    read = read_row(model.schema, model.derived, [other.get(f) for f in range(model.n_features)])
     values = one.values[:, : model.n_features].copy()
     values[:, list(other)] = read.values[:, list(other)]
     unseen = {f: value for f, value in one.unseen.items() if f not in other} | read.unseen
-    return OneRow(with_indicators(values, model.missing_features), unseen)
+    return OneRow(with_derived(values, model.derived), unseen)

@@ -306,7 +306,7 @@ class OnCluster(FERLEstimator[Any]):
         if not is_dask_table(X):
             return super().predict_evidence(X)
         check_is_fitted(self)
-        nothing = self.model_.evidence(np.empty((0, self.n_features_in_ + len(self.missing_features_))))
+        nothing = self.model_.evidence(np.empty((0, self.n_features_in_ + len(self.model_.derived))))
         columns = self._ask(X, Question("predict_evidence", _DOUBLE, range(evidence_columns(nothing).shape[1])))
         return DaskEvidence(getattr(columns, "values", columns), nothing)
 

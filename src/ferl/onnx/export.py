@@ -21,6 +21,7 @@ from ferl._tables import ColumnKind
 from ferl._util.arrays import Floats
 from ferl._util.text import shown
 from ferl.onnx import rules, trees
+from ferl.onnx.derived import add_derived
 from ferl.onnx.graph import IR_VERSION, ML_OPSET, OPSET, PREFIX, Graph, Value
 from ferl.rules import FERLClassifier
 
@@ -338,10 +339,8 @@ def _add_inputs(graph: Graph, model: Model, dtype: str) -> tuple[list[Any], Valu
     types = {"number": dtype, "code": "float64", "text": "object"}
     declared = [graph.declared(own.name, types[own.kind], ["n_rows", width], own.form) for own in inputs]
     table = graph.join([_encoded(graph, own, dtype) for own in inputs], axis=1)
-    if not model.missing_features:
-        return declared, table
-    indicators = graph.cast(graph("IsNaN", graph.take(table, model.missing_features, axis=1)), "float64")
-    return declared, graph.join([table, indicators], axis=1)
+    derived = [add_derived(graph, own, graph.take(table, [own.feature], axis=1)) for own in model.derived]
+    return declared, graph.join([table, *derived], axis=1)
 
 
 def _encoded(graph: Graph, own: Input, dtype: str) -> Value:

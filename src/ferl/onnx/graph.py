@@ -266,7 +266,7 @@ class Rows:
 
 def add_rows(graph: Graph, table: Value, model: Model, reads_all: bool) -> Rows:
     """Rows from a table with all columns of a model; those that no condition reads only where ``reads_all``."""
-    n_columns, asked = model.n_features + len(model.missing_features), model.read_columns
+    n_columns, asked = model.n_features + len(model.derived), model.read_columns
     index, taken = np.arange(n_columns), graph("Transpose", table, perm=[1, 0])
     if not reads_all and len(asked) < n_columns:
         columns = asked if len(asked) else np.array([0])  # one, for the number of rows

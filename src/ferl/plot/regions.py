@@ -13,7 +13,7 @@ from ferl._models.evidence import Evidence
 from ferl._models.model import Model
 from ferl._models.shapes import feature_importances
 from ferl._sklearn import encode_rows
-from ferl._tables import with_indicators
+from ferl._tables import with_derived
 from ferl._tell.statements import reader_names
 from ferl._util.arrays import Floats
 from ferl._util.text import class_colours, value_text
@@ -129,7 +129,7 @@ def _evidence_on_grid(model: Model, middle: Floats, right: Side, up: Side) -> Ev
     grid = np.tile(middle, (len(up.values) * len(right.values), 1))
     grid[:, right.feature] = np.tile(right.values, len(up.values))
     grid[:, up.feature] = np.repeat(up.values, len(right.values))
-    return model.evidence(with_indicators(np.asfortranarray(grid), model.missing_features))
+    return model.evidence(with_derived(np.asfortranarray(grid), model.derived))
 
 
 def _middle(model: Model, rows: Floats) -> Floats:

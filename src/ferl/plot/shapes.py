@@ -14,7 +14,7 @@ from ferl._answers import model_of
 from ferl._models.rule_model import RuleModel
 from ferl._models.shapes import Curve, Interaction, kept_rows, read_shapes
 from ferl._sklearn import encode_rows
-from ferl._tables import with_indicators
+from ferl._tables import with_derived
 from ferl._tell.curves import corner_text
 from ferl._tell.statements import reader_names, weight_text
 from ferl._util.arrays import Floats
@@ -115,7 +115,7 @@ def plot_shapes(
         raise ValueError(f"No rule asks for these features. {remedy}")
     rows = kept_rows(model)
     if X is not None:
-        rows = with_indicators(encode_rows(estimator, model.schema, X), model.missing_features)
+        rows = with_derived(encode_rows(estimator, model.schema, X), model.derived)
     require_matplotlib("plot_shapes")
     drawn = shapes[:max_features]
     n_columns = min(_MOST_COLUMNS, len(drawn))

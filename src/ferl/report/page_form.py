@@ -23,6 +23,7 @@ from ferl._models.rule_model import RuleModel
 from ferl._models.terms import CurvesAndMaps, Rules, Terms
 from ferl._models.tree import FuzzyTree
 from ferl._models.tree_model import TreeModel
+from ferl._tables import Derived
 from ferl._util.arrays import Floats, Ints
 from ferl._util.text import shown_names
 
@@ -166,7 +167,7 @@ def _shared_form(model: Model, corners: list[list[Floats]]) -> dict[str, Any]:
         "constants": CONSTANTS,
         "classes": shown_names(model.labels),
         "n_features": model.n_features,
-        "missing_features": list(model.missing_features),
+        "derived": [page_derived(own) for own in model.derived],
         "nodes": {
             "parent": tree.parent.tolist(),
             "feature": tree.feature.tolist(),
@@ -181,6 +182,12 @@ def _shared_form(model: Model, corners: list[list[Floats]]) -> dict[str, Any]:
             np.unique(found[np.isfinite(found)]).tolist() for found in map(np.concatenate, zip(*corners, strict=True))
         ],
     }
+
+
+def page_derived(own: Derived) -> dict[str, Any]:
+    """A derived column as the page computes it."""
+    entries = {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in vars(own).items()}
+    return {"kind": own.kind, **entries}
 
 
 def _bends(tree: FuzzyTree) -> list[Floats]:

@@ -23,7 +23,7 @@ from ferl._models.model import Model
 from ferl._models.rule_model import RuleModel
 from ferl._models.shapes import Curve, Interaction, feature_importances, read_shapes
 from ferl._models.tree_model import TreeModel
-from ferl._tables import add_up_indicators
+from ferl._tables import add_up_derived
 from ferl._tell.conditions import Condition
 from ferl._tell.curves import OUTSIDE_CARD, Points, ScoreTable, read_score_table
 from ferl._tell.page import Block, Marked, Section, Table
@@ -71,7 +71,7 @@ class View:
     def __init__(self, model: Model) -> None:
         self.model, schema = model, model.schema
         self.features, self.classes = shown_names(model.feature_names()), shown_names(model.labels)
-        self.columns = self.features + [self.features[j] for j in model.missing_features]
+        self.columns = model.column_names(self.features)
         self.categories = {j: shown_names(own, MAX_CATEGORY_LETTERS) for j, own in model.category_names.items()}
         self.target = shown_line(schema.target.name, 60) or None
         own = [
@@ -145,7 +145,7 @@ class View:
         """The features: what they hold, how often rules ask for them, and how much that explains."""
         model, schema = self.model, self.model.schema
         asked = np.bincount(model.tree.feature[1:], minlength=len(self.columns))
-        conditions = add_up_indicators(asked[None].astype(np.float64), model.missing_features)[0]
+        conditions = add_up_derived(asked[None].astype(np.float64), model.derived)[0]
         importance, names = feature_importances(model), model.feature_names()
         return [
             {
@@ -332,7 +332,10 @@ class RuleView(View):
         if self.card is None:
             return {"usual": numbers(usual), "reasons": None}
         candidates: list[dict[str, Any]] = [
-            {"feature": own.feature, "rules": [*own.rules, *(self.model.n_rules + term for term in own.pictures)]}
+            {
+                "feature": self.model.feature_of(own.feature),
+                "rules": [*own.rules, *(self.model.n_rules + term for term in own.pictures)],
+            }
             for own in self.card.curves
         ]
         apart = [*self.card.alone, *(self.model.n_rules + term for term in self.card.maps)]
@@ -376,7 +379,7 @@ class RuleView(View):
 
     def _rule_row(self, group: int, shape: Curve | Interaction, rule: Statement) -> tuple[str, ...]:
         number, conditions, support = self._rule_cells(rule)
-        about = Marked(" and ".join(self.features[feature] for feature in shape.features), key=group)
+        about = Marked(" and ".join(self.columns[column] for column in shape.features), key=group)
         against = Marked(f" against {self.classes[int(rule.adds.argmin())]}", tone="note")
         label = Marked(self.chip(rule.label), *([against] if len(self.classes) > 2 else []), key=rule.label)
         weight = float(np.ptp(rule.adds))

@@ -19,6 +19,29 @@ const ferlEngine = (() => {
     return clip(1 - (below > above ? below : above) * slope);
   }
 
+  // Columns that are computed from one feature; dates are days since the beginning of 1970.
+  const hasCalendar = (x) => Math.abs(x) <= 1e8;
+  const dateParts = {
+    weekday: (whole) => (((whole + 3) % 7) + 7) % 7,
+    hour: (whole, x) => Math.floor((x - whole) * 86400 + 0.5) / 3600,
+    month: (whole) => new Date(whole * 864e5).getUTCMonth(),
+    "day of the year": (whole) => {
+      const first = new Date(0);
+      first.setUTCFullYear(new Date(whole * 864e5).getUTCFullYear());
+      return whole - first.getTime() / 864e5 + 1;
+    },
+  };
+  const derivedKinds = {
+    missing: (own, x) => (isMissing(x) ? 1 : 0),
+    category: ({ evidence }, x) =>
+      isMissing(x) ? evidence[evidence.length - 1] : x >= 0 && x < evidence.length - 1 ? evidence[x] : 0,
+    part: (own, x) => (hasCalendar(x) ? dateParts[own.part](Math.floor(x), x) : NaN),
+    day: ({ days, evidence }, x) => {
+      const place = hasCalendar(x) ? days.indexOf(Math.floor(x)) : -1;
+      return place < 0 ? 0 : evidence[place];
+    },
+  };
+
   function argmax(values) {
     let best = 0;
     for (let c = 1; c < values.length; ++c) if (values[c] > values[best]) best = c;
@@ -41,15 +64,15 @@ const ferlEngine = (() => {
       this.size = this.parent.length;
     }
 
-    withIndicators(values) {
-      return values.concat(this.model.missing_features.map((j) => (isMissing(values[j]) ? 1 : 0)));
+    withDerived(values) {
+      return values.concat(this.model.derived.map((own) => derivedKinds[own.kind](own, values[own.feature])));
     }
 
-    // Parts of the columns, numbers or lists of them, those of indicators added to the features they belong to.
+    // Parts of the columns, numbers or lists of them, those of derived ones added to the features they belong to.
     byFeature(parts) {
       const out = parts.slice(0, this.model.n_features);
       const sum = (one, other) => (Array.isArray(one) ? one.map((own, c) => own + other[c]) : one + other);
-      this.model.missing_features.forEach((j, k) => (out[j] = sum(out[j], parts[this.model.n_features + k])));
+      this.model.derived.forEach(({ feature: j }, k) => (out[j] = sum(out[j], parts[this.model.n_features + k])));
       return out;
     }
 
@@ -111,7 +134,7 @@ const ferlEngine = (() => {
 
     // All that can be said of a row.
     judge(values) {
-      const row = this.withIndicators(values);
+      const row = this.withDerived(values);
       const firing = this.fire(row, this.model.gated);
       const answer = this.combine(firing);
       answer.firing = firing;
@@ -126,7 +149,7 @@ const ferlEngine = (() => {
 
     // The label alone, and whether no rule fires for it.
     briefly(values) {
-      const { belief, ignorance } = this.combine(this.fire(this.withIndicators(values), this.model.gated));
+      const { belief, ignorance } = this.combine(this.fire(this.withDerived(values), this.model.gated));
       const probability = belief.map((mass) => mass + ignorance / this.nClasses);
       return { label: argmax(probability), probability, isSilent: belief.every((mass) => mass === 0) };
     }
@@ -279,7 +302,7 @@ const ferlEngine = (() => {
 
     // All that can be said of a row.
     judge(values) {
-      const row = this.withIndicators(values), firing = this.fire(row, false);
+      const row = this.withDerived(values), firing = this.fire(row, false);
       const openness = this.columnGate.map((own) => this.openness(own, row[own.column]));
       const support = openness.reduce((product, own) => product * own, 1), fade = this.fading(row);
       const contributions = this.added(row, firing, fade);
@@ -300,7 +323,7 @@ const ferlEngine = (() => {
 
     // The label alone, and whether nothing is said for it.
     briefly(values) {
-      const row = this.withIndicators(values), firing = this.fire(row, false);
+      const row = this.withDerived(values), firing = this.fire(row, false);
       const support = this.columnGate.reduce((product, own) => product * this.openness(own, row[own.column]), 1);
       const fade = this.fading(row), added = this.added(row, firing, fade);
       const sums = this.prior.map((own, c) => added.reduce((sum, part) => sum + part[c], 0) + own * fade);
@@ -310,7 +333,7 @@ const ferlEngine = (() => {
 
     // The summed weights with all gates open, as a scorecard adds them up.
     opened(values) {
-      const row = this.withIndicators(values), added = this.added(row, this.fire(row, false), 1);
+      const row = this.withDerived(values), added = this.added(row, this.fire(row, false), 1);
       return this.prior.map((own, c) => added.reduce((sum, part) => sum + part[c], own));
     }
 

@@ -430,8 +430,9 @@ const ferlPage = (() => {
 
   // Where the row's values lie on the curves.
   function showMarks() {
+    const columns = engine.withDerived(state.values);
     for (const shape of document.querySelectorAll(".shape[data-feature]")) {
-      const value = state.values[Number(shape.dataset.feature)], chart = shape.querySelector("svg[data-low]");
+      const value = columns[Number(shape.dataset.feature)], chart = shape.querySelector("svg[data-low]");
       for (const row of shape.querySelectorAll("tr[data-code]")) row.toggleAttribute("data-marked", Number(row.dataset.code) === value);
       if (!chart) continue;
       chart.querySelector(".mark")?.remove();

@@ -1,0 +1,174 @@
+"""Derived columns of rules: which ones a table has, and their numbers on the rows that rules are learned on.
+
+Categories of many values are read by their evidence. For a value and a class, ``g`` is the sum of y - p over its rows
+and ``h`` that of p (1 - p), where p is the frequency of the class; one Newton step of a random effect of variance t is
+the evidence ``g t / (1 + h t)``. The variance is that of the largest marginal likelihood. Where it gains too little
+over none, the column is noise, and there is no evidence. New rows read the evidence of all training rows. The rows that
+rules are learned on read that of all rows but those of their own fold, so that no row sees its own label.
+
+Dates are read by their calendar parts, and by the evidence of single days beyond the rules: there p is what rules
+without it predict.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ferl._learn.rows import Facts, Orders
+from ferl._tables.derived import MANY_CATEGORIES, MOST_DAYS, CategoryEvidence, DatePart, DayEvidence, Derived
+from ferl._util.arrays import Floats, Ints
+
+N_FOLDS = 5
+LEAST_GAIN = 2.0  # nats of marginal likelihood that evidence must gain over none
+VARIANCES = (0.0, *(4.0**power for power in range(-6, 3)))  # of evidence; 0: there is none
+LEAST_SPAN = {"weekday": 14, "hour": 2, "month": 700, "day of the year": 700}  # days, twice a period or more
+
+
+@dataclass(frozen=True, eq=False)
+class NewColumn:
+    """A derived column, and its numbers on the rows that rules are learned on, shape (n_rows,)."""
+
+    derived: Derived
+    numbers: Floats
+
+
+def replaced_features(facts: Facts) -> tuple[int, ...]:
+    """Features that rules read through derived columns alone: dates, and categories of many values."""
+    n_used = {j: int((own.sum(axis=1) > 0).sum()) for j, own in facts.category_weight.items()}
+    features = range(len(facts.schema.categories))
+    return tuple(j for j in features if facts.schema.kind(j).is_date or n_used.get(j, 0) > MANY_CATEGORIES)
+
+
+def evidence_of(g: Floats, h: Floats, variance: float) -> Floats:
+    """The shrunken evidence of values from their sums."""
+    return np.asarray(g * variance / (1 + h * variance))
+
+
+def chosen_variance(g: Floats, h: Floats) -> float:
+    """The variance of the largest marginal likelihood; 0 where it gains too little over none.
+
+    Parameters
+    ----------
+    g, h : ndarray of shape (n_values, n_contrasts)
+        The sums of each value.
+    """
+    own, information = g[h > 0], h[h > 0]
+    gained = {}
+    for variance in VARIANCES:
+        total = information + information**2 * variance  # the variance of g
+        gained[variance] = math.fsum((-0.5 * (np.log(total) + own**2 / total)).tolist())  # in any order of the values
+    best = max(gained, key=lambda variance: gained[variance])
+    return best if gained[best] > gained[0.0] + LEAST_GAIN else 0.0
+
+
+def contrasts(n_classes: int) -> range:
+    """The classes that have evidence: the second of two, or all."""
+    return range(1, 2) if n_classes == 2 else range(n_classes)
+
+
+def fold_of_rows(y: Ints) -> NDArray[np.intp]:
+    """The fold of each row of a sample, whose order is random: in turn, for each class apart."""
+    fold = np.empty(len(y), dtype=np.intp)
+    for label in np.unique(y).tolist():
+        own = np.flatnonzero(y == label)
+        fold[own] = (np.arange(len(own)) + label) % N_FOLDS
+    return fold
+
+
+def category_columns(
+    facts: Facts, features: Sequence[int], orders: Orders, x: Floats, y: Ints, weight: Floats
+) -> Iterator[NewColumn]:
+    """The evidence of categories of many values.
+
+    Parameters
+    ----------
+    facts : Facts
+        With the weights of all categories.
+    features : sequence of int
+        The features that are replaced.
+    orders : dict
+        The order of each feature's categories, whose indices the sample holds.
+    x, y, weight
+        The sample.
+    """
+    fold, total = fold_of_rows(y), facts.class_weight * facts.scale
+    share = total / total.sum()
+    for j in features:
+        if j not in facts.category_weight:
+            continue
+        known = facts.category_weight[j] * facts.scale
+        missing = [max(all_of - math.fsum(own), 0.0) for all_of, own in zip(total, known.T.tolist(), strict=True)]
+        by_class = np.vstack([known, missing])
+        is_missing = np.isnan(x[:, j])
+        code = np.append(orders[j], len(known))[np.where(is_missing, len(known), x[:, j]).astype(np.intp)]
+        classes = contrasts(len(share))
+        g, h = _sums(by_class, share, classes)
+        variance = chosen_variance(g, h)
+        if variance == 0.0:
+            continue
+        numbers = np.empty((len(y), len(classes)))
+        for part in range(N_FOLDS):
+            own = fold == part
+            cell = code[own] * len(share) + y[own]
+            inside = np.bincount(cell, weight[own], minlength=by_class.size).reshape(by_class.shape)
+            others = evidence_of(*_sums(np.maximum(by_class - inside, 0.0), share, classes), variance)
+            numbers[own] = others[code[own]]
+        table = evidence_of(g, h, variance)
+        for k, label in enumerate(classes):
+            yield NewColumn(CategoryEvidence(j, label, table[:, k].copy()), numbers[:, k].copy())
+
+
+def _sums(by_class: Floats, share: Floats, classes: range) -> tuple[Floats, Floats]:
+    """The sums g and h of each value from its weight by class, where p is the share of the class."""
+    own, p = by_class.sum(axis=1)[:, None], share[list(classes)]
+    return by_class[:, list(classes)] - p * own, p * (1 - p) * own
+
+
+def date_columns(features: Sequence[int], low: Floats, high: Floats, x: Floats) -> Iterator[NewColumn]:
+    """The calendar parts of dates of which training has two periods; ``low`` and ``high``: the range of each column."""
+    for j in features:
+        for part, least in LEAST_SPAN.items():
+            if not high[j] - low[j] >= least:
+                continue
+            column = DatePart(j, part)
+            numbers = column.of(x[:, j])
+            known = numbers[~np.isnan(numbers)]
+            if len(known) and known.min() < known.max():
+                yield NewColumn(column, numbers)
+
+
+def day_columns(
+    features: Sequence[int], x: Floats, y: Ints, weight: Floats, probability: Floats
+) -> Iterator[NewColumn]:
+    """The evidence of single days beyond what rules predict of the rows of a sample, shape (n_rows, n_classes)."""
+    classes, fold = contrasts(probability.shape[1]), fold_of_rows(y)
+    p = probability[:, list(classes)]
+    residual = weight[:, None] * ((y[:, None] == list(classes)) - p)
+    information = weight[:, None] * p * (1 - p)
+    for j in features:
+        known = np.flatnonzero(np.abs(x[:, j]) <= MOST_DAYS)
+        days, code = np.unique(np.floor(x[known, j]).astype(np.int32), return_inverse=True)
+        if len(days) < 2:
+            continue
+        cell = code * N_FOLDS + fold[known]
+
+        def summed(values: Floats, cell: NDArray[np.intp] = cell, n_days: int = len(days)) -> Floats:
+            own = [np.bincount(cell, column, minlength=n_days * N_FOLDS) for column in values.T]
+            return np.stack(own, axis=1).reshape(n_days, N_FOLDS, -1).astype(np.float64)
+
+        g, h = summed(residual[known]), summed(information[known])
+        all_g, all_h = g.sum(axis=1), h.sum(axis=1)
+        variance = chosen_variance(all_g, all_h)
+        if variance == 0.0:
+            continue
+        others = evidence_of(all_g[:, None] - g, np.maximum(all_h[:, None] - h, 0.0), variance)
+        table = evidence_of(all_g, all_h, variance)
+        for k, label in enumerate(classes):
+            numbers = np.zeros(len(y))
+            numbers[known] = others[code, fold[known], k]
+            yield NewColumn(DayEvidence(j, label, days, table[:, k].copy()), numbers)

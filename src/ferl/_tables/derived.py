@@ -1,0 +1,274 @@
+"""Derived columns: numbers that conditions read beside the values of a table, each computed from one feature.
+
+Behind the features a model's rows have an indicator of missing values for some of them, the evidence of categories of
+many values, the calendar parts of dates, and the evidence of single days. :func:`with_derived` is the only place where
+rows get them.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ferl._tables.kinds import ColumnKind
+from ferl._util.arrays import Floats, FrozenArrays, Ints
+
+INDICATOR_CATEGORIES = ("known", "missing")
+"""The two categories of an indicator, in the order of their codes."""
+MANY_CATEGORIES = 10
+"""Rules read sets of categories up to so many values, and their evidence where there are more."""
+MOST_DAYS = 1e8
+"""Dates further away than this from 1970 have no calendar parts: the bound of dates in browsers."""
+WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+MONTHS = (
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+)
+_EVIDENCE = ColumnKind("real")
+
+
+class Derived(FrozenArrays):
+    """A column that is computed from the encoded values of one feature.
+
+    A new kind of column is a subclass: a frozen dataclass whose first field is ``feature``, the index of its feature.
+    """
+
+    feature: int
+    kind: ClassVar[str]  # in files
+
+    @abstractmethod
+    def of(self, values: Floats) -> Floats:
+        """The numbers of the column from the encoded values of its feature, shape (n_samples,)."""
+
+    @abstractmethod
+    def name(self, feature: str, labels: Sequence[Any]) -> str:
+        """What conditions call the column; ``feature``: the name of its feature."""
+
+    @property
+    @abstractmethod
+    def column_kind(self) -> ColumnKind:
+        """What its numbers are."""
+
+    @property
+    @abstractmethod
+    def range(self) -> tuple[float, float]:
+        """The least and the largest number that it can have."""
+
+    def recoded(self, order: Any) -> Derived:
+        """The same column for categories as indices in an order of their codes."""
+        return self
+
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other):
+            return False
+        names = [field.name for field in fields(self)]  # type: ignore[arg-type]  # subclasses are dataclasses
+        return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in names)
+
+    def __hash__(self) -> int:
+        return hash((self.kind, self.feature))
+
+
+@dataclass(frozen=True, eq=False)
+class Missing(Derived):
+    """1 where the value of the feature is missing, else 0."""
+
+    feature: int
+    kind: ClassVar[str] = "missing"
+
+    def of(self, values: Floats) -> Floats:
+        """Whether values are missing."""
+        return np.isnan(values).astype(np.float64)
+
+    def name(self, feature: str, labels: Sequence[Any]) -> str:
+        """The name of the feature: "age is missing"."""
+        return feature
+
+    @property
+    def column_kind(self) -> ColumnKind:
+        """Two categories."""
+        return ColumnKind("category")
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """0 and 1."""
+        return 0.0, 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class CategoryEvidence(Derived):
+    """How much more often than usual the rows of a category were of a class: shrunken log-odds.
+
+    Attributes
+    ----------
+    feature : int
+        A feature of many categories.
+    label : int
+        Index of the class.
+    evidence : ndarray of shape (n_categories + 1,)
+        That of each category, and last of a missing value. A category that training did not have has none: 0.
+    """
+
+    feature: int
+    label: int
+    evidence: Floats
+    kind: ClassVar[str] = "category"
+
+    def of(self, values: Floats) -> Floats:
+        """The evidence of categories."""
+        n = len(self.evidence) - 1
+        code = np.where(np.isnan(values), n, np.where((values >= 0) & (values < n), values, n + 1)).astype(np.intp)
+        return np.append(self.evidence, 0.0)[code]
+
+    def name(self, feature: str, labels: Sequence[Any]) -> str:
+        """The feature, and the class that the evidence is for."""
+        return f"{feature} (evidence for {labels[self.label]})"
+
+    @property
+    def column_kind(self) -> ColumnKind:
+        """Numbers."""
+        return _EVIDENCE
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """Of all categories, those that training did not have among them."""
+        return min(float(self.evidence.min()), 0.0), max(float(self.evidence.max()), 0.0)
+
+    def recoded(self, order: Any) -> CategoryEvidence:
+        """With the evidence in another order of the categories."""
+        return CategoryEvidence(self.feature, self.label, np.append(self.evidence[order], self.evidence[-1]))
+
+
+@dataclass(frozen=True, eq=False)
+class DatePart(Derived):
+    """A part of a date that comes again: weekday, hour, month or day of the year; missing where the date is.
+
+    Attributes
+    ----------
+    feature : int
+        A feature of dates.
+    part : str
+        One of ``DATE_PARTS``.
+    """
+
+    feature: int
+    part: str
+    kind: ClassVar[str] = "part"
+
+    def of(self, values: Floats) -> Floats:
+        """The part of dates, which are days since the beginning of 1970; weekdays and months count from 0."""
+        known = np.abs(values) <= MOST_DAYS
+        days = np.where(known, values, 0.0)
+        whole = np.floor(days)
+        return np.where(known, _PARTS[self.part](days, whole), np.nan)
+
+    def name(self, feature: str, labels: Sequence[Any]) -> str:
+        """The part and the feature."""
+        return f"{self.part} of {feature}"
+
+    @property
+    def column_kind(self) -> ColumnKind:
+        """Ordered words, an hour, or a whole number."""
+        return _PART_KINDS[self.part]
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """Of all dates."""
+        return {"weekday": (0.0, 6.0), "hour": (0.0, 24.0), "month": (0.0, 11.0), "day of the year": (1.0, 366.0)}[
+            self.part
+        ]
+
+
+def _weekday(days: Floats, whole: Floats) -> Floats:
+    return np.asarray(np.mod(whole + 3, 7))  # 1970 began on a Thursday
+
+
+def _hour(days: Floats, whole: Floats) -> Floats:
+    return np.asarray(np.floor((days - whole) * 86_400 + 0.5) / 3600)  # to the second, as clocks show it
+
+
+def _month(days: Floats, whole: Floats) -> Floats:
+    return np.asarray(np.mod(_dates(whole).astype("datetime64[M]").astype(np.int64), 12).astype(np.float64))
+
+
+def _day_of_year(days: Floats, whole: Floats) -> Floats:
+    first = _dates(whole).astype("datetime64[Y]").astype("datetime64[D]").astype(np.int64)
+    return np.asarray(whole - first + 1)
+
+
+def _dates(whole: Floats) -> Any:
+    return whole.astype(np.int64).astype("datetime64[D]")
+
+
+_PARTS = {"weekday": _weekday, "hour": _hour, "month": _month, "day of the year": _day_of_year}
+DATE_PARTS = tuple(_PARTS)
+_PART_KINDS = {
+    "weekday": ColumnKind("ordered", order=WEEKDAYS, is_cyclic=True),
+    "hour": ColumnKind("hour"),
+    "month": ColumnKind("ordered", order=MONTHS, is_cyclic=True),
+    "day of the year": ColumnKind("integer"),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class DayEvidence(Derived):
+    """How much more often than the rules predict the rows of a day were of a class: shrunken log-odds.
+
+    Attributes
+    ----------
+    feature : int
+        A feature of dates.
+    label : int
+        Index of the class.
+    days : ndarray of shape (n_days,), int32
+        The days that training had, ascending, since the beginning of 1970.
+    evidence : ndarray of shape (n_days,)
+        That of each day; other days have none: 0.
+    """
+
+    feature: int
+    label: int
+    days: Ints
+    evidence: Floats
+    kind: ClassVar[str] = "day"
+
+    def of(self, values: Floats) -> Floats:
+        """The evidence of the days of dates."""
+        whole = np.floor(np.where(np.abs(values) <= MOST_DAYS, values, np.nan))
+        place = np.minimum(np.searchsorted(self.days, whole), len(self.days) - 1)
+        return np.where(self.days[place] == whole, self.evidence[place], 0.0)
+
+    def name(self, feature: str, labels: Sequence[Any]) -> str:
+        """The day of the feature, and the class that the evidence is for."""
+        return f"day of {feature} (evidence for {labels[self.label]})"
+
+    @property
+    def column_kind(self) -> ColumnKind:
+        """Numbers."""
+        return _EVIDENCE
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """Of all days."""
+        return min(float(self.evidence.min()), 0.0), max(float(self.evidence.max()), 0.0)
+
+
+def with_derived(X: Floats, derived: Sequence[Derived]) -> Floats:
+    """The encoded table with its derived columns behind the features."""
+    if not derived:
+        return X
+    return np.hstack([X, np.column_stack([own.of(X[:, own.feature]) for own in derived])])
+
+
+def add_up_derived(parts: Floats, derived: Sequence[Derived]) -> Floats:
+    """Parts of the features, each with those of the columns that are derived from it."""
+    if not derived:
+        return parts
+    n_features = parts.shape[1] - len(derived)
+    out = parts[:, :n_features].copy()
+    for k, own in enumerate(derived):
+        out[:, own.feature] += parts[:, n_features + k]
+    return out

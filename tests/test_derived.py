@@ -1,0 +1,309 @@
+"""Derived columns: evidence of categories of many values, parts of dates, and evidence of days."""
+
+from __future__ import annotations
+
+import json
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import roc_auc_score
+
+import ferl
+import javascript
+from ferl import FERLClassifier, load_model, save_model
+from ferl._learn.derive import day_columns, evidence_of, fold_of_rows
+from ferl._models.model_file import ModelFileError
+from ferl._sklearn import check_rows
+from ferl._tables.derived import DATE_PARTS, CategoryEvidence, DatePart, DayEvidence
+from ferl.streaming import fit_batches
+from oracle.evidence_columns import category_evidence, date_part, evidence, sums
+from stream_examples import in_batches, same_model
+
+
+def journeys(n_rows=1500, seed=0, n_classes=2, n_lines=60, holes=0.05):
+    """Numbers, categories of many and of few values, times of a year and a half; values missing; equal rows."""
+    rng = np.random.default_rng(seed)
+    line, day = rng.integers(0, n_lines, n_rows), rng.integers(0, 540, n_rows)
+    hour = rng.integers(0, 24, n_rows)
+    x = rng.normal(size=n_rows).round(1)
+    worse = rng.normal(size=n_lines)[line] + rng.normal(size=540)[day] + (day % 7 > 4) + (hour > 16) + x
+    y = np.array(["in time", "late", "lost", "never"])[
+        np.digitize(worse + rng.logistic(size=n_rows), np.quantile(worse, np.arange(1, n_classes) / n_classes))
+    ]
+    frame = pd.DataFrame(
+        {
+            "x": x,
+            "line": np.where(rng.random(n_rows) < holes, None, np.char.add("L", line.astype(str))),
+            "at": pd.Timestamp("2019-03-01") + pd.to_timedelta(24 * day + hour, unit="h"),
+            "kind": rng.choice(["a", "b"], n_rows),
+        }
+    )
+    frame.loc[rng.random(n_rows) < holes, "at"] = pd.NaT
+    return frame, y, rng.choice([0.0, 0.5, 1.0, 2.0], n_rows)
+
+
+@pytest.fixture(scope="module", params=[2, 4])
+def fitted(request):
+    X, y, _ = journeys(n_classes=request.param)
+    return FERLClassifier(random_state=0).fit(X, y), X, y
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The oracle
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_evidence_of_categories_is_the_oracles(n_classes, weighted):
+    X, y, weight = journeys(n_classes=n_classes)
+    weight = np.where(weight > 0, 2 * weight, 1.0) if weighted else np.ones(len(y))
+    model = FERLClassifier(random_state=0).fit(X, y, weight).model_
+    columns = [own for own in model.derived if isinstance(own, CategoryEvidence)]
+    codes = [model.classes.tolist().index(label) for label in y]
+    lines = X["line"].astype(object).where(X["line"].notna(), None).tolist()
+    expected = category_evidence(lines, codes, weight.tolist(), [own.label for own in columns])
+    assert [own.label for own in columns] == ([1] if n_classes == 2 else list(range(n_classes)))
+    names = [*model.category_names[1], None]
+    for own, of_values in zip(columns, expected, strict=True):
+        np.testing.assert_allclose(own.evidence, [of_values[name] for name in names], rtol=1e-9, atol=1e-12)
+
+
+@given(st.floats(-1e5, 1e5), st.sampled_from(DATE_PARTS))
+def test_parts_of_dates_are_those_of_the_calendar(days, part):
+    whole_seconds = round(days * 86_400) / 86_400
+    found = DatePart(0, part).of(np.array([whole_seconds]))[0]
+    expected = date_part(whole_seconds, part)
+    assert found == pytest.approx(expected, abs=1e-6) or (part == "hour" and found - expected == pytest.approx(24))
+
+
+def test_evidence_of_days_is_the_oracles():
+    rng = np.random.default_rng(0)
+    days, y = rng.integers(0, 40, 600), rng.integers(0, 2, 600).astype(np.int32)
+    p = np.clip(rng.random(600), 0.1, 0.9)
+    y[days < 8] = 1
+    x = np.column_stack([days + rng.random(600)])
+    (column,) = day_columns([0], x, y, np.ones(600), np.column_stack([1 - p, p]))
+    (expected,) = evidence([sums(days.tolist(), (y == 1).tolist(), p.tolist(), [1.0] * 600)])
+    assert column.derived.days.tolist() == sorted(expected)
+    np.testing.assert_allclose(column.derived.evidence, [expected[day] for day in sorted(expected)], rtol=1e-9)
+    # A row reads the sums of the other folds.
+    fold, t = fold_of_rows(y), 4.0**-6
+    others = (days == days[0]) & (fold != fold[0])
+    g, h = (y - p)[others].sum(), (p * (1 - p))[others].sum()
+    assert any(column.numbers[0] == pytest.approx(evidence_of(g, h, t * 4.0**power)) for power in range(9))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Laws
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=6)
+@given(st.integers(0, 2**16), st.sampled_from([2, 4]), st.sampled_from([None, 400]), st.booleans())
+def test_order_batches_and_threads_change_no_bit(seed, n_classes, growth_rows, weighted):
+    X, y, weight = journeys(800, seed, n_classes)
+    own = weight if weighted else None
+    model = FERLClassifier(random_state=0, growth_rows=growth_rows, max_rules=20)
+    whole = model.fit(X, y, own).model_
+    assert any(isinstance(one, CategoryEvidence) for one in whole.derived) or whole.derived
+    streamed = fit_batches(in_batches(177, X, y, own), estimator=model).model_
+    same_model(whole, streamed)
+    order = np.random.default_rng(seed).permutation(len(y))
+    again = model.set_params(n_jobs=2).fit(X.iloc[order], y[order], None if own is None else own[order]).model_
+    assert again.derived == whole.derived
+    np.testing.assert_array_equal(again.rules.weight, whole.rules.weight)
+    np.testing.assert_array_equal(again.tree.trapezoid, whole.tree.trapezoid)
+
+
+def test_weight_2_is_the_row_twice():
+    X, y, _ = journeys(700)
+    twice = np.random.default_rng(1).random(len(y)) < 0.3
+    one = FERLClassifier(random_state=0).fit(X, y, 1.0 + twice).model_
+    other = FERLClassifier(random_state=0).fit(pd.concat([X, X[twice]]), np.concatenate([y, y[twice]])).model_
+    assert one.derived == other.derived
+    np.testing.assert_array_equal(one.rules.weight, other.rules.weight)
+
+
+def test_contributions_add_up(fitted):
+    clf, X, _ = fitted
+    scores = clf.model_.decision_scores(check_rows(clf, X))
+    for parts in (clf.contributions(X), clf.feature_contributions(X)):
+        np.testing.assert_allclose(parts.sum(axis=1), scores, atol=1e-9)
+    assert clf.feature_contributions(X).shape[1] == X.shape[1] + 1
+    assert clf.novelty_attribution(X).shape == X.shape
+
+
+@pytest.mark.parametrize("n_values", [30, 100, 1000, 4000])
+def test_a_column_of_noise_is_dropped(n_values):
+    rng = np.random.default_rng(n_values)
+    X = pd.DataFrame({"x": rng.normal(size=4000), "noise": rng.integers(0, n_values, 4000).astype(str)})
+    y = rng.random(4000) < 1 / (1 + np.exp(-X["x"]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ferl.IdColumnWarning)
+        clf, alone = (FERLClassifier(random_state=0, n_exemplars=0).fit(X[own], y) for own in (["x", "noise"], ["x"]))
+    assert clf.model_.derived == ()
+    assert clf.model_.replaced == (1,)
+    assert abs(clf.predict_proba(X) - alone.predict_proba(X[["x"]])).max() < 0.02
+
+
+def test_ten_categories_are_sets_and_eleven_are_evidence():
+    rng = np.random.default_rng(0)
+    for n_values, replaced in ((10, ()), (11, (0,))):
+        code = rng.integers(0, n_values, 2000)
+        X = pd.DataFrame({"c": [f"v{own:02d}" for own in code], "x": rng.normal(size=2000)})
+        clf = FERLClassifier(random_state=0).fit(X, rng.random(2000) < (code % 5) / 5)
+        assert clf.model_.replaced == replaced
+        assert len(clf.model_.derived) == len(replaced)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# New values do not silence the model
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def test_a_category_that_training_did_not_have_has_no_evidence(fitted):
+    clf, X, _ = fitted
+    new = X[:50].assign(line="a new line")
+    columns = [k for k, own in enumerate(clf.model_.derived) if isinstance(own, CategoryEvidence)]
+    assert (check_rows(clf, new)[:, [X.shape[1] + k for k in columns]] == 0).all()
+    assert (clf.model_.lost_support(check_rows(clf, new)) == clf.model_.lost_support(check_rows(clf, X[:50]))).all()
+
+
+def test_later_years_are_judged_by_their_calendar(fitted):
+    clf, X, _ = fitted
+    later = X[:300].assign(at=X["at"][:300] + pd.Timedelta(days=7 * 52 * 10))
+    assert (clf.support_deficit(later) == clf.support_deficit(X[:300])).all()
+    probability = clf.predict_proba(later)
+    assert (probability.max(axis=0) - probability.min(axis=0)).min() > 0.2  # neither level nor even odds
+    days = [own for own in clf.model_.derived if isinstance(own, DayEvidence)]
+    for own in days:
+        assert (own.of(check_rows(clf, later)[:, 2]) == 0).all()
+
+
+def test_days_are_learned_beyond_the_rules():
+    X, y, _ = journeys(6000)
+    kinds = [own.kind for own in FERLClassifier(random_state=0).fit(X, y).model_.derived]
+    assert kinds == ["category", "part", "part", "day"]
+    clf = FERLClassifier(random_state=0).fit(X[:4000], y[:4000])
+    assert roc_auc_score(y[4000:] == "late", clf.predict_proba(X[4000:])[:, 1]) > 0.8
+
+
+def test_parts_need_two_periods():
+    rng = np.random.default_rng(0)
+    for n_days, parts in (
+        (1, []),
+        (10, ["hour"]),
+        (30, ["weekday", "hour"]),
+        (800, ["weekday", "hour", "month", "day of the year"]),
+    ):
+        at = pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 24 * n_days, 500), unit="h")
+        clf = FERLClassifier(random_state=0).fit(pd.DataFrame({"at": at, "x": rng.normal(size=500)}), at.hour > 12)
+        assert [own.part for own in clf.model_.derived if isinstance(own, DatePart)] == parts
+
+
+def test_a_date_does_not_move_in_a_proof(fitted):
+    clf, X, _ = fitted
+    rows = X[:40]
+    radius = clf.certified_radius(rows)
+    assert (radius == clf.certified_radius(rows, scale=[1.0, 1.0, 100.0, 1.0])).all()
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        moved = rows.assign(x=rows["x"] + rng.uniform(-1, 1, len(rows)) * np.minimum(radius, 1e6) * 0.999)
+        assert (clf.predict(moved) == clf.predict(rows))[radius > 0].all()
+
+
+def test_a_monotone_date_is_refused():
+    X, y, _ = journeys(200)
+    with pytest.raises(ValueError, match="'at', which holds dates"):
+        FERLClassifier(monotonic_cst={"at": 1}).fit(X, y)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Other media
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def hard_rows(X):
+    """Rows with values that training did not have, and without values."""
+    rows = X[:60].copy()
+    rows.loc[:5, "line"] = "a new line"
+    rows.loc[6:9, "line"] = None
+    rows.loc[10:15, "at"] = pd.NaT
+    rows.loc[16:40, "at"] = pd.date_range("1899-12-30 23:00", periods=25, freq="1777h")
+    rows.loc[41:59, "at"] = pd.date_range("2031-02-27", periods=19, freq="100D")
+    return rows
+
+
+def test_a_file_holds_them(fitted, tmp_path):
+    clf, X, _ = fitted
+    save_model(clf, tmp_path / "model.json")
+    read = load_model(tmp_path / "model.json")
+    same_model(clf.model_, read.model_)
+    np.testing.assert_array_equal(read.predict_proba(hard_rows(X)), clf.predict_proba(hard_rows(X)))
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        (lambda own: own.update(feature=99), "feature"),
+        (lambda own: own.update(feature=0), "evidence"),
+        (lambda own: own.update(label=7), "label"),
+        (lambda own: own["evidence"].pop(), "evidence"),
+        (lambda own: own.update(part="hour"), "derived"),
+        (lambda own: own.update(kind="part"), "derived"),
+        (lambda own: own["evidence"].__setitem__(0, "nan"), "evidence"),
+    ],
+)
+def test_a_hostile_column_is_refused(change, named, tmp_path):
+    X, y, _ = journeys()
+    save_model(FERLClassifier(random_state=0).fit(X, y), tmp_path / "model.json")
+    form = json.loads((tmp_path / "model.json").read_text())
+    change(form["derived"][0])
+    (tmp_path / "model.json").write_text(json.dumps(form))
+    with pytest.raises(ModelFileError, match=named):
+        load_model(tmp_path / "model.json")
+
+
+def test_the_page_computes_them(fitted):
+    clf, X, _ = fitted
+    rows = hard_rows(X)
+    encoded = check_rows(clf, rows)
+    found = javascript.judge(clf.model_, encoded[:, : X.shape[1]])
+    np.testing.assert_allclose(found["probability"], clf.predict_proba(rows), atol=1e-9)
+    np.testing.assert_allclose(found["novelty"], clf.novelty(rows), atol=1e-9)
+    np.testing.assert_allclose(found["featureContributions"], clf.feature_contributions(rows), atol=1e-9)
+
+
+def test_onnx_computes_them(fitted):
+    onnxruntime = pytest.importorskip("onnxruntime")
+    from ferl.onnx import onnx_inputs, to_onnx
+
+    clf, X, _ = fitted
+    session = onnxruntime.InferenceSession(to_onnx(clf).SerializeToString())
+    names, answers = session.get_outputs(), session.run(None, onnx_inputs(clf, hard_rows(X)))
+    found = {own.name: answer for own, answer in zip(names, answers, strict=True)}
+    np.testing.assert_allclose(found["probability"], clf.predict_proba(hard_rows(X)), atol=1e-12)
+    np.testing.assert_allclose(found["novelty"], clf.novelty(hard_rows(X)), atol=1e-9)
+
+
+def test_one_row_is_judged_as_a_table(fitted):
+    clf, X, _ = fitted
+    predictor = clf.predictor()
+    for _, row in hard_rows(X)[::7].iterrows():
+        probability = predictor.predict_proba(row.to_dict())
+        np.testing.assert_array_equal(probability, clf.predict_proba(row.to_frame().T)[0])
+        assert clf.explain(row.to_dict()).probability == tuple(probability.tolist())
+
+
+def test_later_blocks_read_the_evidence_of_the_first():
+    X, y, _ = journeys(2000)
+    clf = FERLClassifier(random_state=0).partial_fit(X[:1000], y[:1000])
+    derived = clf.model_.derived
+    clf.partial_fit(X[1000:].assign(line=np.where(np.arange(1000) < 10, "a new line", X["line"][1000:])), y[1000:])
+    assert clf.model_.derived == derived
+    assert clf.model_.tree.weight[0] == 2000
