@@ -10,6 +10,7 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_wine
 
 import javascript
+import oracle.answers
 from curve_examples import with_curves
 from ferl import FERLClassifier, ModelFileError, export_text, load_model, save_model
 from ferl._models.shapes import read_shapes
@@ -177,3 +178,15 @@ def test_explanations_of_all_rows_add_up(example):
         row = rows.iloc[[k]] if isinstance(rows, pd.DataFrame) else rows[k : k + 1]
         told = clf.explain(row)
         assert "urves and maps add" in str(told)
+
+
+def test_answers_are_those_of_the_oracle(example):
+    clf, rows = example
+    encoded, model = check_rows(clf, rows)[:40], clf.model_
+    expected = oracle.answers.wide_answer(model, encoded)
+    evidence = model.evidence(encoded)
+    np.testing.assert_allclose(model.decision_scores(encoded), expected["scores"], atol=1e-9)
+    np.testing.assert_allclose(model.contributions(encoded), expected["contributions"], atol=1e-9)
+    for name in ("belief", "plausibility", "probability", "ignorance", "conflict"):
+        np.testing.assert_allclose(getattr(evidence, name), expected[name], atol=1e-9, err_msg=name)
+    np.testing.assert_allclose(model.novelty(encoded), expected["novelty"], rtol=1e-6)

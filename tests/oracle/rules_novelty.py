@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from oracle.inference import fire
 from oracle.novelty import FAR_AWAY, nearest_candidate
-from oracle.weights import column_contributions, contributions, softmax, withheld
+from oracle.weights import cell_values, column_contributions, contributions, softmax, withheld
 
 Floats = NDArray[np.float64]
 
@@ -41,6 +41,11 @@ def column_evidence(model: Any, rows: Floats) -> Floats:
             node = int(tree.parent[node])
         for column in asked:
             found[column] += np.abs(weight).sum() * firing[:, end].std() / len(asked)
+    values = cell_values(model, rows)
+    for term, pair in enumerate([] if model.curves is None else model.curves.column.tolist()):
+        read = [column for column in pair if column >= 0]
+        for column in read:
+            found[column] += values[:, term].std(axis=0).sum() / len(read)
     return found
 
 

@@ -85,13 +85,41 @@ def softmax(scores: Floats) -> Floats:
 # --- Rules -----------------------------------------------------------------------------------------------------------
 
 
+def read_columns(model: Any) -> set[int]:
+    """Columns that rules, curves and maps read."""
+    found = {int(j) for j in model.tree.feature[1:]}
+    return found | ({int(j) for j in model.curves.column.ravel() if j >= 0} if model.curves is not None else set())
+
+
+def cell_values(model: Any, x: Floats) -> Floats:
+    """What each curve and map adds, gates open: the value of its cell, shape (n_rows, n_terms, n_classes)."""
+    curves = model.curves
+    if curves is None:
+        return np.zeros((len(x), 0, len(model.classes)))
+    found = []
+    for term in range(len(curves.column)):
+        index: Any = 0
+        for axis, column in enumerate(int(j) for j in curves.column[term] if j >= 0):
+            cuts = curves.cut[curves.cut_start[2 * term + axis] : curves.cut_start[2 * term + axis + 1]]
+            n_categories, value = int(curves.n_categories[column]), x[:, column]
+            if n_categories:
+                cell = 1 + np.minimum(np.nan_to_num(value), n_categories).astype(int)
+            else:
+                cell = 1 + (cuts[None, :] < value[:, None]).sum(axis=1)
+            size = (n_categories or len(cuts)) + 2
+            index = index * size + np.where(np.isnan(value), 0, cell)
+        found.append(curves.value[curves.cell_start[term] + index])
+    return np.stack(found, axis=1)
+
+
 def supports(model: Any, x: Floats) -> Floats:
     """How open the gate of each column is, of those that a rule asks; shape of ``x``, 1 for all other columns."""
     tree, out = model.tree, np.ones_like(x)
     if not model.reading.support_gate:
         return out
     n_categories = tree.n_categories(x.shape[1])
-    for column in sorted({int(j) for j in tree.feature[1:]}):
+    always_open = {model.n_features + k for k, own in enumerate(model.derived) if own.kind != "missing"}
+    for column in sorted(read_columns(model) - always_open):
         value = x[:, column]
         if n_categories[column]:
             is_open = np.where(value >= n_categories[column], UNSEEN_GATE, 1.0)
@@ -121,14 +149,15 @@ def base_scores(model: Any) -> Floats:
 
 
 def gated_contributions(model: Any, x: Floats) -> Floats:
-    """What each rule, and last the prior, adds as far as the gates are open; shape as of :func:`contributions`."""
+    """What each term, and last the prior, adds as far as the gates are open; shape as of :func:`contributions`."""
     firing = fire(model.tree, x, gated=False)[:, model.rules.node]
-    always = np.column_stack([firing, np.ones(len(x))]) * fading(model, x)[:, None]
-    return always[:, :, None] * np.vstack([model.rules.weight, model.prior])
+    always = np.column_stack([firing, np.ones(len(x))])[:, :, None] * np.vstack([model.rules.weight, model.prior])
+    parts = np.concatenate([always[:, :-1], cell_values(model, x), always[:, -1:]], axis=1)
+    return parts * fading(model, x)[:, None, None]
 
 
 def contributions(model: Any, x: Floats) -> Floats:
-    """What each rule, and last the prior, adds to the scores, shape (n_rows, n_rules + 1, n_classes).
+    """What each rule, curve and map, and last the prior, adds to the scores, (n_rows, n_terms + 1, n_classes).
 
     ``log pi + s (F - log pi)``: the prior stands for the class frequencies as far as the gates are closed.
     """
@@ -149,6 +178,10 @@ def column_contributions(model: Any, x: Floats) -> Floats:
             node = int(tree.parent[node])
         for column in path:
             out[:, column] += parts[:, rule] / len(path)
+    for term, pair in enumerate([] if model.curves is None else model.curves.column.tolist()):
+        read = [column for column in pair if column >= 0]
+        for column in read:
+            out[:, column] += parts[:, len(model.rules.node) + term] / len(read)
     return out
 
 
