@@ -93,7 +93,7 @@ def own_trust(
 def signs(
     wish: ArrayLike | Mapping[str, int] | None, names: list[str], n_categories: Ints, n_classes: int
 ) -> Ints | None:
-    """Sign of each feature's constraint, 0 where it has none; None: there are no constraints.
+    """Sign of each column's constraint, 0 where it has none; None: there are no constraints.
 
     Parameters
     ----------
@@ -101,14 +101,14 @@ def signs(
         The parameter ``monotonic_cst``.
     names : list of str
         Names of the features.
-    n_categories : ndarray of shape (n_features,)
-        Number of categories of each feature; 0: it holds numbers.
+    n_categories : ndarray of shape (n_columns,)
+        Number of categories of each column; 0: it holds numbers. Indicators of missing values come after the features.
     n_classes : int
         Number of classes.
 
     Returns
     -------
-    ndarray of shape (n_features,), int32, or None
+    ndarray of shape (n_columns,), int32, or None
     """
     if wish is None:
         return None
@@ -120,7 +120,7 @@ def signs(
     for j in np.flatnonzero(found):
         if n_categories[j]:
             raise ValueError(f"monotonic_cst constrains {names[j]!r}, which holds categories; they have no order.")
-    return found
+    return np.pad(found, (0, len(n_categories) - len(names)))
 
 
 def level_columns(constraint: Ints | None) -> tuple[int, ...]:

@@ -78,11 +78,11 @@ class Ground:
     def prepared(cls, settings: Settings, rows: Rows) -> Ground:
         """Draw the sample."""
         facts, threads = rows.facts, n_threads(settings.n_jobs)
-        constraint = signs(settings.monotonic_cst, facts.names, facts.n_categories, facts.n_classes)
+        n_features = len(facts.schema.categories)
+        constraint = signs(settings.monotonic_cst, facts.names[:n_features], facts.n_categories, facts.n_classes)
         seed = _seed_of(settings.random_state)
         orders = {j: category_order(own) for j, own in facts.category_weight.items()}
         sampling, sampler = _sampled(settings, rows, seed, orders)
-        n_features = len(facts.schema.categories)
         refuse_extreme_scales(facts.schema, sampler.low[:n_features], sampler.high[:n_features])
         sample = sampler.finish(threads)
         return cls(settings, rows, seed, constraint, orders, sampling, sampler, sample, facts, sample)

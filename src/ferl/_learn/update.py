@@ -77,8 +77,8 @@ def update_rules(model: RuleModel, settings: RuleSettings, block: Block) -> tupl
 
 def constraint_of(model: Model, settings: Settings) -> Ints | None:
     """Sign of each column's monotone constraint, by the settings; None: there is none."""
-    names = model.column_names()
-    return signs(settings.monotonic_cst, names, model.tree.n_categories(len(names)), model.tree.n_classes)
+    n_categories = model.tree.n_categories(len(model.column_names()))
+    return signs(settings.monotonic_cst, model.feature_names(), n_categories, model.tree.n_classes)
 
 
 def settle_classes(found: NDArray[Any], codes: Ints, classes: ArrayLike | None) -> tuple[NDArray[Any], Ints]:

@@ -72,7 +72,7 @@ def to_onnx(
         are strings, int64, bool or double, as in ``clf.classes_``.
 
         Rules have ``probability`` in place of ``pignistic``, ``conflict`` (n_samples,), ``scores`` (n_samples,
-        n_classes), the summed weights of evidence, and ``contributions`` (n_samples, n_rules + 1, n_classes) if asked
+        n_classes), the summed weights of evidence, and ``contributions`` (n_samples, n_terms + 1, n_classes) if asked
         for; the last of these are the prior's.
 
     Raises
@@ -184,8 +184,8 @@ def _declared_output(graph: Graph, model: Model, name: str, dtype: str) -> Any:
     """Type and shape of an output."""
     labels = _labels(model.classes)
     width = [] if name in _PER_ROW else [len(model.classes)]
-    if name == "contributions":
-        width = [model.n_rules + 1, *width]
+    if name == "contributions" and isinstance(model, RuleModel):
+        width = [len(model.term_columns) + 1, *width]
     own: Any = {"label": object if labels.dtype.kind in "OUT" else labels.dtype, "set": bool}.get(name, dtype)
     return graph.declared(name, own, ["n_rows", *width])
 
