@@ -188,7 +188,7 @@ def test_later_years_are_judged_by_their_calendar(fitted):
 def test_days_are_learned_beyond_the_rules():
     X, y, _ = journeys(6000)
     kinds = [own.kind for own in FERLClassifier(random_state=0).fit(X, y).model_.derived]
-    assert kinds == ["category", "part", "part", "day"]
+    assert kinds == ["category", "date", "part", "part", "day"]
     clf = FERLClassifier(random_state=0).fit(X[:4000], y[:4000])
     assert roc_auc_score(y[4000:] == "late", clf.predict_proba(X[4000:])[:, 1]) > 0.8
 

@@ -22,7 +22,9 @@ from ferl._models.rule_model import RuleModel
 from ferl._models.shapes import Curve, Interaction, read_shapes
 from ferl._models.tree import Cuts
 from ferl._models.tree_model import TreeModel
-from ferl._tell.curves import curve_lines, is_told_as_curve
+from ferl._tables import Missing
+from ferl._tables.derived import DatePart, KnownDate
+from ferl._tell.curves import curve_lines, evidence_of_values, is_told_as_curve
 from ferl._tell.overview import Overview, read_accuracy
 from ferl._tell.overview import overview as read_overview
 from ferl._tell.statements import (
@@ -370,7 +372,7 @@ def _exact_rules(
 
 def _coded_lines(model: Model, names: Sequence[str]) -> list[str]:
     """Which numbers stand for dates and for ordered categories."""
-    asked = [column for column in model.tree.tested_columns if column < model.n_features]
+    asked = model.tree.tested_columns
     dates = [_quoted(names[column]) for column in asked if model.column_kind(column).is_date]
     orders = [
         f"{_quoted(names[column])} {_list(model.column_kind(column).order)}"
@@ -382,6 +384,26 @@ def _coded_lines(model: Model, names: Sequence[str]) -> list[str]:
     )
     if orders:
         lines += ["The number of an ordered category is its index, the first one's 0.", f"orders: {'; '.join(orders)}"]
+    return lines + _derived_lines(model, names)
+
+
+def _derived_lines(model: Model, names: Sequence[str]) -> list[str]:
+    """How columns that conditions read are computed from features."""
+    lines = []
+    for column in model.tree.tested_columns:
+        own = model.derived[column - model.n_features] if column >= model.n_features else None
+        if own is None or isinstance(own, Missing):
+            continue
+        start = f"{_quoted(names[column])} is computed from {_quoted(names[own.feature])}: "
+        if isinstance(own, KnownDate):
+            lines.append(f"{start}a date before or after {_range((own.first, own.last))} counts as the nearest of both")
+        elif isinstance(own, DatePart):
+            lines.append(f"{start}its {own.part}")
+        else:
+            values, evidence = evidence_of_values(model, column) or ((), ())
+            pairs = zip(values, np.asarray(evidence).tolist(), strict=True)
+            lines.append(start + ", ".join(f"{_quoted(value)} {exact_text(number)}" for value, number in pairs))
+            lines[-1] += "; any other 0"
     return lines
 
 
