@@ -24,7 +24,7 @@ from ferl._models.tree import Cuts
 from ferl._models.tree_model import TreeModel
 from ferl._tables import Missing
 from ferl._tables.derived import DatePart, KnownDate
-from ferl._tell.curves import curve_lines, evidence_of_values, is_told_as_curve
+from ferl._tell.curves import curve_lines, evidence_of_values, evidence_text, is_told_as_curve
 from ferl._tell.overview import Overview, read_accuracy
 from ferl._tell.overview import overview as read_overview
 from ferl._tell.statements import (
@@ -245,6 +245,13 @@ def _how_to_apply(model: RuleModel, style: Style, shapes: Sequence[Curve | Inter
         )
     if in_words:
         lines += ["where", *(f"     {line}" for line in word_meanings(model, style.names))]
+    evidence = [(k, told) for k in model.tree.tested_columns if (told := evidence_text(model, k))]
+    if evidence:
+        lines.append(
+            "Evidence is how much more often than usual the training rows of a value were of the class, as log-odds, "
+            "shrunken where they were few:"
+        )
+        lines += [f"     {style.names[k]}: {told}" for k, told in evidence]
     if not style.all_classes:
         lines.append("Only the classes that are spoken of most are shown; all_classes=True shows all of them.")
     gated = model.gated_columns.tolist()
