@@ -157,7 +157,7 @@ class PrintedModel:
 
     def as_numbers(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Rows with the numbers that stand for dates and ordered categories."""
-        rows = rows.copy()
+        rows = rows.assign(**self.derived(rows))
         for part in filter(None, self.line("dates").split("; ")):
             name = json.loads(part)
             rows[name] = (pd.to_datetime(rows[name]) - pd.Timestamp(0)) / pd.Timedelta(days=1)
@@ -165,6 +165,30 @@ class PrintedModel:
             name, *order = [json.loads(own) for own in re.findall(STRING, part)]
             rows[name] = rows[name].astype(object).map({value: index for index, value in enumerate(order)})
         return rows
+
+    def derived(self, rows: pd.DataFrame) -> dict[str, pd.Series]:
+        """The columns that are computed from others."""
+        found: dict[str, pd.Series] = {}
+        for name, source, how in re.findall(
+            rf"^({STRING}) is computed from ({STRING}): (.*)$", self.head, re.MULTILINE
+        ):
+            values = rows[json.loads(source)]
+            if ends := re.match(rf"a date before or after {RANGE} ", how):
+                first, last = (pd.Timestamp(0) + pd.Timedelta(days=float(end)) for end in ends.groups())
+                own = values.clip(first, last)
+            elif part := re.match(r"its (.*)$", how):
+                own = {
+                    "weekday": values.dt.day_name(),
+                    "month": values.dt.month_name(),
+                    "hour": values.dt.hour + values.dt.minute / 60 + values.dt.second / 3600,
+                    "day of the year": values.dt.day_of_year,
+                }[part[1]]
+            else:
+                is_date = pd.api.types.is_datetime64_any_dtype(values)
+                text = values.dt.strftime("%Y-%m-%d") if is_date else values.astype(object)
+                own = text.where(text.notna(), "missing").map(pairs(how)).fillna(0.0)
+            found[json.loads(name)] = own
+        return found
 
     def probabilities(self, rows: pd.DataFrame) -> Floats:
         """One row for each row, one column for each of the labels."""

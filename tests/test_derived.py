@@ -19,8 +19,11 @@ from ferl._learn.derive import day_columns, evidence_of, fold_of_rows
 from ferl._models.model_file import ModelFileError
 from ferl._sklearn import check_rows
 from ferl._tables.derived import DATE_PARTS, CategoryEvidence, DatePart, DayEvidence
+from ferl.export import Scorecard, reason_codes
+from ferl.report import report_html
 from ferl.streaming import fit_batches
 from oracle.evidence_columns import category_evidence, date_part, evidence, sums
+from printed_model import PrintedModel
 from stream_examples import in_batches, same_model
 
 
@@ -188,7 +191,7 @@ def test_later_years_are_judged_by_their_calendar(fitted):
 def test_days_are_learned_beyond_the_rules():
     X, y, _ = journeys(6000)
     kinds = [own.kind for own in FERLClassifier(random_state=0).fit(X, y).model_.derived]
-    assert kinds == ["category", "part", "part", "day"]
+    assert kinds == ["category", "date", "part", "part", "day"]
     clf = FERLClassifier(random_state=0).fit(X[:4000], y[:4000])
     assert roc_auc_score(y[4000:] == "late", clf.predict_proba(X[4000:])[:, 1]) > 0.8
 
@@ -289,6 +292,25 @@ def test_onnx_computes_them(fitted):
     found = {own.name: answer for own, answer in zip(names, answers, strict=True)}
     np.testing.assert_allclose(found["probability"], clf.predict_proba(hard_rows(X)), atol=1e-12)
     np.testing.assert_allclose(found["novelty"], clf.novelty(hard_rows(X)), atol=1e-9)
+
+
+def test_the_exact_text_holds_them(fitted):
+    clf, X, _ = fitted
+    printed = PrintedModel(ferl.export_text(clf, exact=True, width=10_000_000))
+    np.testing.assert_allclose(printed.probabilities(X), clf.predict_proba(X), rtol=0, atol=1e-9)
+
+
+def test_readers_see_the_values_that_matter(fitted):
+    clf, X, y = fitted
+    text = ferl.export_text(clf, width=10_000)
+    assert " others: between " in text
+    alone = FERLClassifier(max_conditions=1, random_state=0).fit(X, y)
+    told = [own for reasons in reason_codes(alone, X[:50], positive="late") for own in reasons]
+    assert any(own.name == "line" and "(evidence " in own.value for own in told)
+    assert abs(Scorecard(clf).predict_proba(X) - clf.predict_proba(X)).max() < 1e-9
+    for _, row in hard_rows(X)[::9].iterrows():
+        assert clf.explain(row.to_dict()).to_text()
+    assert "evidence" in report_html(clf, X[:100])
 
 
 def test_one_row_is_judged_as_a_table(fitted):

@@ -13,7 +13,7 @@ from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
 
 from ferl import FERLClassifier, FERLTreeClassifier, ModelFileError, export_text, load_model, rules_frame, save_model
-from ferl._models.shapes import feature_of, read_shapes
+from ferl._models.shapes import read_shapes
 from ferl.editing import EditedFERL, edit
 from oracle import rules as oracle
 from table_examples import TABLE_LAW, rows_beside, wide_example
@@ -49,7 +49,7 @@ def test_a_forbidden_feature_counts_for_nothing_and_the_average_stays(example):
     table, clf = wide_example(*example)
     for feature, name in enumerate(clf.feature_names_in_):
         changed = edit(clf).forbid(name)
-        asked = {feature_of(changed.model_, int(column)) for column in changed.tree_.feature[1:]}
+        asked = {changed.model_.feature_of(int(column)) for column in changed.tree_.feature[1:]}
         assert feature not in asked
         other = table.frame.copy()
         other[name] = None
@@ -121,7 +121,7 @@ def test_locked_rules_are_kept_through_later_edits():
     conditions = rules_frame(clf)["conditions"].tolist()
     assert rules_frame(held)["conditions"].tolist()[1:3] == [conditions[2], conditions[4]]
     asked = int(clf.tree_.feature[clf.tree_.path(int(clf.model_.rules.node[2]))[0]])
-    feature = feature_of(clf.model_, asked)
+    feature = clf.model_.feature_of(asked)
     for refused in (lambda: held.drop(2), lambda: held.set_weight(3, 0.0), lambda: held.forbid(feature)):
         with pytest.raises(ValueError, match="is locked"):
             refused()

@@ -6,8 +6,8 @@ the evidence ``g t / (1 + h t)``. The variance is that of the largest marginal l
 over none, the column is noise, and there is no evidence. New rows read the evidence of all training rows. The rows that
 rules are learned on read that of all rows but those of their own fold, so that no row sees its own label.
 
-Dates are read by their calendar parts, and by the evidence of single days beyond the rules: there p is what rules
-without it predict.
+Dates are read within the training range only, by their calendar parts, and by the evidence of single days beyond the
+rules: there p is what rules without it predict.
 """
 
 from __future__ import annotations
@@ -20,7 +20,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ferl._learn.rows import Facts, Orders
-from ferl._tables.derived import MANY_CATEGORIES, MOST_DAYS, CategoryEvidence, DatePart, DayEvidence, Derived
+from ferl._tables.derived import (
+    MANY_CATEGORIES,
+    MOST_DAYS,
+    CategoryEvidence,
+    DatePart,
+    DayEvidence,
+    Derived,
+    KnownDate,
+)
 from ferl._util.arrays import Floats, Ints
 
 N_FOLDS = 5
@@ -130,15 +138,18 @@ def _sums(by_class: Floats, share: Floats, classes: range) -> tuple[Floats, Floa
 
 
 def date_columns(features: Sequence[int], low: Floats, high: Floats, x: Floats) -> Iterator[NewColumn]:
-    """The calendar parts of dates of which training has two periods; ``low`` and ``high``: the range of each column."""
+    """Dates, and the calendar parts of which training has two periods; ``low`` and ``high``: range of each column."""
     for j in features:
+        if low[j] < high[j]:
+            known = KnownDate(j, float(low[j]), float(high[j]))
+            yield NewColumn(known, known.of(x[:, j]))
         for part, least in LEAST_SPAN.items():
             if not high[j] - low[j] >= least:
                 continue
             column = DatePart(j, part)
             numbers = column.of(x[:, j])
-            known = numbers[~np.isnan(numbers)]
-            if len(known) and known.min() < known.max():
+            valued = numbers[~np.isnan(numbers)]
+            if len(valued) and valued.min() < valued.max():
                 yield NewColumn(column, numbers)
 
 

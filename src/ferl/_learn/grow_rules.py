@@ -69,15 +69,11 @@ def fit_rules(settings: RuleSettings, rows: Rows) -> RuleModel:
 def dates_note(model: RuleModel, feature: int) -> str:
     """What becomes of a column of dates, which new rows will leave."""
     own = [one for one in model.derived if one.feature == feature]
-    parts = listed([one.part for one in own if isinstance(one, DatePart)])
+    parts = listed(["date up to the last one of training", *(one.part for one in own if isinstance(one, DatePart))])
     days = next((f"{len(one.days):,} days" for one in own if isinstance(one, DayEvidence)), "")
-    read = " and ".join(filter(None, [f"its {parts}" if parts else "", f"the evidence of {days}" if days else ""]))
-    name = model.feature_names()[feature]
-    if not read:
-        return f"{name!r} holds dates, which new rows will leave: rules do not read it"
-    return f"{name!r} holds dates, which new rows will leave: rules read {read}" + (
-        ", which other days do not have" if days else ""
-    )
+    name, read = model.feature_names()[feature], f"its {parts}"
+    read += f", and the evidence of {days}, which other days do not have" if days else ""
+    return f"{name!r} holds dates, which new rows will leave: rules read {read}"
 
 
 def _options(settings: RuleSettings, ground: Ground) -> _core.RuleOptions:

@@ -20,6 +20,7 @@ from ferl._models.tree import FuzzyTree
 from ferl._models.words import LinguisticVariable
 from ferl._tables import INDICATOR_CATEGORIES, ColumnKind, Derived, Missing, OneRow, Schema, add_up_derived
 from ferl._util.arrays import Bools, Floats, FrozenArrays, Ints
+from ferl._util.text import said_as, words_of
 
 Words = list[LinguisticVariable | None]
 Reading = TypeVar("Reading", bound=Callable[..., Any])
@@ -271,7 +272,7 @@ class Model(FrozenArrays):
     @cached_property
     def _kinds(self) -> list[ColumnKind]:
         kinds = [self.schema.kind(feature) for feature in range(self.n_features)]
-        return kinds + [own.column_kind for own in self.derived]
+        return kinds + [own.column_kind or kinds[own.feature] for own in self.derived]
 
     @cached_property
     def _plain_columns(self) -> frozenset[int]:
@@ -401,8 +402,15 @@ def feature_names(schema: Schema) -> list[str]:
 
 
 def with_derived_names(names: list[str], derived: Sequence[Derived], labels: Sequence[Any]) -> list[str]:
-    """Names of all columns."""
-    return names + [own.name(names[own.feature], labels) for own in derived]
+    """Names of all columns; those made of names and labels that have words have words, too."""
+
+    def named(own: Derived) -> str:
+        feature = names[own.feature]
+        plain = own.name(feature, labels)
+        words = own.name(words_of(feature), list(map(words_of, labels)))
+        return plain if plain is feature or plain == words else said_as(plain, words)
+
+    return names + list(map(named, derived))
 
 
 def category_names(schema: Schema, derived: Sequence[Derived]) -> dict[int, Sequence[Any]]:

@@ -23,7 +23,7 @@ from ferl._models.form import (
 )
 from ferl._models.novelty import N_LEVELS
 from ferl._models.settings import VARIANTS
-from ferl._tables.derived import DATE_PARTS, CategoryEvidence, DatePart, DayEvidence
+from ferl._tables.derived import DATE_PARTS, CategoryEvidence, DatePart, DayEvidence, KnownDate
 from ferl._tables.kinds import KINDS
 
 FORMAT = "ferl-model"
@@ -156,17 +156,20 @@ TABLE = Object(
         "columns": Each("features", Nullable(COLUMN)),
     }
 )
+NUMBER = Value(is_number, "a number")
 # A column behind the indicators of missing values; each kind has its own of the optional entries.
 DERIVED = Object(
     {
-        "kind": one_of(CategoryEvidence.kind, DatePart.kind, DayEvidence.kind),
+        "kind": one_of(CategoryEvidence.kind, KnownDate.kind, DatePart.kind, DayEvidence.kind),
         "feature": count(0, 2**31 - 1),
         "label": count(0, 2**31 - 1),
+        "first": NUMBER,
+        "last": NUMBER,
         "part": one_of(*DATE_PARTS),
         "days": Integers(None, low=-(2**31), ascending=True),
         "evidence": Numbers((None,), -LARGEST, LARGEST),
     },
-    frozenset({"label", "part", "days", "evidence"}),
+    frozenset({"label", "first", "last", "part", "days", "evidence"}),
 )
 MODEL: dict[str, Field] = {
     "format": one_of(FORMAT),

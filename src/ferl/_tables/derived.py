@@ -1,8 +1,8 @@
 """Derived columns: numbers that conditions read beside the values of a table, each computed from one feature.
 
 Behind the features a model's rows have an indicator of missing values for some of them, the evidence of categories of
-many values, the calendar parts of dates, and the evidence of single days. :func:`with_derived` is the only place where
-rows get them.
+many values, dates within the training range and their calendar parts, and the evidence of single days.
+:func:`with_derived` is the only place where rows get them.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ class Derived(FrozenArrays):
 
     @property
     @abstractmethod
-    def column_kind(self) -> ColumnKind:
-        """What its numbers are."""
+    def column_kind(self) -> ColumnKind | None:
+        """What its numbers are; None: what those of its feature are."""
 
     @property
     @abstractmethod
@@ -140,6 +140,42 @@ class CategoryEvidence(Derived):
     def recoded(self, order: Any) -> CategoryEvidence:
         """With the evidence in another order of the categories."""
         return CategoryEvidence(self.feature, self.label, np.append(self.evidence[order], self.evidence[-1]))
+
+
+@dataclass(frozen=True, eq=False)
+class KnownDate(Derived):
+    """A date, or the first or last one of training where it lies outside: rules must not follow a trend further.
+
+    Attributes
+    ----------
+    feature : int
+        A feature of dates.
+    first, last : float
+        The range of the training rows.
+    """
+
+    feature: int
+    first: float
+    last: float
+    kind: ClassVar[str] = "date"
+
+    def of(self, values: Floats) -> Floats:
+        """The nearest dates that training had."""
+        return np.asarray(np.clip(values, self.first, self.last))
+
+    def name(self, feature: str, labels: Sequence[Any]) -> str:
+        """The name of the feature: "since after 2019-03-01"."""
+        return feature
+
+    @property
+    def column_kind(self) -> None:
+        """Dates."""
+        return None
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """That of the training rows."""
+        return self.first, self.last
 
 
 @dataclass(frozen=True, eq=False)

@@ -81,10 +81,7 @@ def curve_lines(style: Style, curve: Curve) -> list[str]:
             told = [] if style.is_two and len(evidence) == 2 else [f"at {text}" for text in told]
     if model.had_missing(curve.feature):
         told.append(f"missing: {style.weight(curve.missing - curve.mean)}")
-    if told:
-        lines.append(f"     {'; '.join(told)}")
-    of_values = evidence_text(model, curve.feature)
-    return [*lines, f"     {of_values}"] if of_values else lines
+    return [*lines, f"     {'; '.join(told)}"] if told else lines
 
 
 @kept_by_model
@@ -102,7 +99,7 @@ def evidence_text(model: Model, column: int) -> str:
     others = np.delete(evidence, order)
     if len(others):
         told.append(f"{len(others):,} others: between {weight_text(others.min())} and {weight_text(others.max())}")
-    return f"evidence: {', '.join(told)}; of a value that training did not have: 0"
+    return f"{', '.join(told)}; any other: 0"
 
 
 def evidence_of_values(model: Model, column: int) -> tuple[Sequence[str], Floats] | None:

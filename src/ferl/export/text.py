@@ -24,7 +24,9 @@ from ferl._models.shapes import Curve, Interaction, read_shapes
 from ferl._models.terms import CurvesAndMaps
 from ferl._models.tree import Cuts
 from ferl._models.tree_model import TreeModel
-from ferl._tell.curves import cell_texts, curve_lines, is_told_as_curve
+from ferl._tables import Missing
+from ferl._tables.derived import DatePart, KnownDate
+from ferl._tell.curves import cell_texts, curve_lines, evidence_of_values, evidence_text, is_told_as_curve
 from ferl._tell.overview import Overview, read_accuracy
 from ferl._tell.overview import overview as read_overview
 from ferl._tell.statements import (
@@ -262,6 +264,13 @@ def _how_to_apply(model: RuleModel, style: Style, shapes: Sequence[Curve | Inter
         )
     if in_words:
         lines += ["where", *(f"     {line}" for line in word_meanings(model, style.names))]
+    evidence = [(k, told) for k in model.read_columns.tolist() if (told := evidence_text(model, k))]
+    if evidence:
+        lines.append(
+            "Evidence is how much more often than usual the training rows of a value were of the class, as log-odds, "
+            "shrunken where they were few:"
+        )
+        lines += [f"     {style.names[k]}: {told}" for k, told in evidence]
     if not style.all_classes:
         lines.append("Only the classes that are spoken of most are shown; all_classes=True shows all of them.")
     gated = model.gated_columns[: model.n_fading].tolist()
@@ -426,7 +435,7 @@ def _exact_rules(
 
 def _coded_lines(model: Model, names: Sequence[str]) -> list[str]:
     """Which numbers stand for dates and for ordered categories."""
-    asked = [column for column in model.read_columns.tolist() if column < model.n_features]
+    asked = model.read_columns.tolist()
     dates = [_quoted(names[column]) for column in asked if model.column_kind(column).is_date]
     orders = [
         f"{_quoted(names[column])} {_list(model.column_kind(column).order)}"
@@ -438,6 +447,26 @@ def _coded_lines(model: Model, names: Sequence[str]) -> list[str]:
     )
     if orders:
         lines += ["The number of an ordered category is its index, the first one's 0.", f"orders: {'; '.join(orders)}"]
+    return lines + _derived_lines(model, names)
+
+
+def _derived_lines(model: Model, names: Sequence[str]) -> list[str]:
+    """How columns that conditions read are computed from features."""
+    lines = []
+    for column in model.tree.tested_columns:
+        own = model.derived[column - model.n_features] if column >= model.n_features else None
+        if own is None or isinstance(own, Missing):
+            continue
+        start = f"{_quoted(names[column])} is computed from {_quoted(names[own.feature])}: "
+        if isinstance(own, KnownDate):
+            lines.append(f"{start}a date before or after {_range((own.first, own.last))} counts as the nearest of both")
+        elif isinstance(own, DatePart):
+            lines.append(f"{start}its {own.part}")
+        else:
+            values, evidence = evidence_of_values(model, column) or ((), ())
+            pairs = zip(values, np.asarray(evidence).tolist(), strict=True)
+            lines.append(start + ", ".join(f"{_quoted(value)} {exact_text(number)}" for value, number in pairs))
+            lines[-1] += "; any other 0"
     return lines
 
 

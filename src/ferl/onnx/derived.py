@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ferl._tables import Derived, Missing
-from ferl._tables.derived import MOST_DAYS, CategoryEvidence, DatePart, DayEvidence
+from ferl._tables.derived import MOST_DAYS, CategoryEvidence, DatePart, DayEvidence, KnownDate
 from ferl.onnx.graph import Graph, Operand, Value
 
 _MOST_LISTED = 1_000_000  # days from the first to the last of which each has an entry in a table
@@ -20,6 +20,8 @@ def add_derived(graph: Graph, own: Derived, values: Value) -> Value:
         code = graph("Where", graph("IsNaN", values), n + 1.0, values)  # n: what training did not have
         table = np.array([*own.evidence[:n], 0.0, own.evidence[n]])
         return graph("Gather", table, graph.cast(code, "int64"), axis=0)
+    if isinstance(own, KnownDate):
+        return graph("Where", graph("IsNaN", values), np.nan, graph.between(values, own.first, own.last))
     is_known = graph("LessOrEqual", graph("Abs", values), MOST_DAYS)
     days = graph("Where", is_known, values, 0.0)
     if isinstance(own, DayEvidence):

@@ -108,9 +108,9 @@ def plot_shapes(
     check_least("max_features", max_features)
     known = read_shapes(model).all
     wished = {drawn_feature(model, feature, names) for feature in (() if features is None else features)}
-    shapes = [shape for shape in known if features is None or wished & set(shape.features)]
+    shapes = [own for own in known if features is None or wished & set(map(model.feature_of, own.features))]
     if not shapes:
-        asked = sorted({names[f] for shape in known for f in shape.features})
+        asked = sorted({names[model.feature_of(f)] for shape in known for f in shape.features})
         remedy = f"Choose among {', '.join(asked[:20])}." if asked else "The model has no rules at all."
         raise ValueError(f"No rule asks for these features. {remedy}")
     rows = kept_rows(model)

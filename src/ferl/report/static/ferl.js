@@ -35,6 +35,7 @@ const ferlEngine = (() => {
     missing: (own, x) => (isMissing(x) ? 1 : 0),
     category: ({ evidence }, x) =>
       isMissing(x) ? evidence[evidence.length - 1] : x >= 0 && x < evidence.length - 1 ? evidence[x] : 0,
+    date: ({ first, last }, x) => (x < first ? first : x > last ? last : x),
     part: (own, x) => (hasCalendar(x) ? dateParts[own.part](Math.floor(x), x) : NaN),
     day: ({ days, evidence }, x) => {
       const place = hasCalendar(x) ? days.indexOf(Math.floor(x)) : -1;
