@@ -19,7 +19,7 @@ MOST_STEP = 4.0
 THRESHOLDS = (32, 16, 8, 4, 2, 1, 0.5, 0.25)
 ROUNDS, LAST_ROUNDS = 60, 360
 MAP_PRICE = 2  # times the threshold
-TOGETHER = 0.8  # what the rates of terms that take a step at once add up to
+TOGETHER = 1.0  # what the rates of terms that take a step at once add up to
 MOVING_SHARE = 0.05
 
 
