@@ -101,6 +101,8 @@ def run_fit(asked: Namespace) -> None:
         own_weight = None if weight is None else weight[fitted_on]
         estimator.fit(X.take(fitted_on), y[fitted_on], own_weight, describe=description)
     typer.echo(f"rules              {estimator.n_rules_}")
+    if beside := estimator.model_.size_beside_rules:
+        typer.echo(f"curves and maps    {beside}")
     truth = codes_of(y, estimator.classes_)
     judged = judge_rows(estimator, X.take(fitted_on), truth[fitted_on])
     lines, example = [f"training accuracy  {judged.accuracy_text()}"], ""
