@@ -135,7 +135,7 @@ def test_rules_and_tree_are_complete(table, variant):
     titles = [block.title for block in sections["summary"].blocks if isinstance(block, Section)]
     assert ("What the words mean" in titles) == (variant == "compact")
     features = summary["page"]["features"]
-    assert sum(feature["n_conditions"] for feature in features) == tree.n_nodes - 1
+    assert sum(feature["n_uses"] for feature in features) == tree.n_nodes - 1
     importance = [feature["importance"] for feature in features]
     assert importance == pytest.approx(model.feature_importances_.tolist())
 

@@ -104,6 +104,8 @@ def run_fit(asked: Namespace) -> None:
     for feature in estimator.model_.leaving_features:
         note(f"column {dates_note(estimator.model_, feature)}")
     typer.echo(f"rules              {estimator.n_rules_}")
+    if beside := estimator.model_.size_beside_rules:
+        typer.echo(f"curves and maps    {beside}")
     truth = codes_of(y, estimator.classes_)
     judged = judge_rows(estimator, X.take(fitted_on), truth[fitted_on])
     lines, example = [f"training accuracy  {judged.accuracy_text()}"], ""

@@ -19,12 +19,11 @@ from ferl._estimator import FERLEstimator
 from ferl._models.model import Model
 from ferl._models.rule_model import RuleModel
 from ferl._sklearn import changed_parameters
-from ferl._tables import add_up_derived
 from ferl._tell.page import Section, Table
 from ferl._tell.render import as_rich
 from ferl._tell.statements import Style, statements
 from ferl._util.files import replace_text, replacing
-from ferl._util.text import spoken
+from ferl._util.text import counted, spoken
 from ferl.export import Scorecard, export_text
 from ferl.onnx import to_onnx
 from ferl.onnx.graph import onnx_module
@@ -74,14 +73,12 @@ def _page(lines: list[str], page: int | None) -> tuple[list[str], int]:
 def summarise(estimator: FERLEstimator[Any]) -> dict[str, Any]:
     """What a model holds, as a plain dict."""
     model = estimator.model_
-    tree, width = model.tree, model.n_features
-    asked = np.bincount(tree.feature[1:], minlength=width + len(model.derived))
-    tested = add_up_derived(asked[None].astype(np.float64), model.derived)[0]
+    tree, uses = model.tree, model.uses
     features = [
         {
             "name": name,
             **_kind(model, feature, categories),
-            "conditions": int(tested[feature]),
+            **{use: own[feature] for use, own in uses.items()},
         }
         for feature, (name, categories) in enumerate(zip(model.feature_names(), model.schema.categories, strict=True))
     ]
@@ -89,6 +86,7 @@ def summarise(estimator: FERLEstimator[Any]) -> dict[str, Any]:
     return {
         "model": model.title,
         "n_rules": estimator.n_rules_,
+        **{f"n_{name}s": n for own in model.beside_rules for n, name in own},
         "depth": int(tree.depth.max()),
         "classes": estimator.classes_.tolist(),
         "training_weight": float(tree.weight[0]),
@@ -141,10 +139,11 @@ def _is_plain(value: Any) -> bool:
 def _page_of(summary: dict[str, Any], model: Model, with_weights: bool) -> list[Section]:
     """The summary in the words of the table; the weights unless the rules follow, which hold them as well."""
     labels, depth, kept = [spoken(label) for label in model.labels], summary["depth"], summary["training_rows_kept"]
-    conditions = f", with at most {depth} {'condition' if depth == 1 else 'conditions'} each"
+    conditions = f", with at most {counted(depth, 'condition')} each" if depth else ""
     facts = [
         ("model", summary["model"]),
-        ("rules", f"{summary['n_rules']}{conditions if depth else ''}"),
+        ("rules", f"{summary['n_rules']}{conditions}"),
+        *([("curves and maps", model.size_beside_rules)] if model.size_beside_rules else []),
         ("classes", _listed(labels)),
         ("training weight", f"{summary['training_weight']:,.1f}".removesuffix(".0")),
         ("training rows kept", f"{kept:,}" + (", as exemplars for novelty" if kept else "")),
@@ -156,8 +155,8 @@ def _page_of(summary: dict[str, Any], model: Model, with_weights: bool) -> list[
         between = " < " if feature["kind"] == "ordered" else ", "
         meanings = [f"{value}: {words}" for value, words in feature.get("meanings", {}).items()]
         values = _listed(feature.get("categories", meanings), between)
-        columns.append((spoken(feature["name"]), feature["kind"], values, str(feature["conditions"])))
-    features = Table(("name", "kind", "values", "conditions"), tuple(columns), "lllr")
+        columns.append((spoken(feature["name"]), feature["kind"], values, *(str(feature[use]) for use in model.uses)))
+    features = Table(("name", "kind", "values", *model.uses), tuple(columns), "lll" + "r" * len(model.uses))
     weights = [_weights_section(summary, labels)] if "weights" in summary and with_weights else []
     return [Section("", (Table((), tuple(facts), "ll"),)), *weights, Section("features", (features,))]
 

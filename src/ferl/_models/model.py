@@ -20,7 +20,7 @@ from ferl._models.tree import FuzzyTree
 from ferl._models.words import LinguisticVariable
 from ferl._tables import INDICATOR_CATEGORIES, ColumnKind, Derived, Missing, OneRow, Schema, add_up_derived
 from ferl._util.arrays import Bools, Floats, FrozenArrays, Ints
-from ferl._util.text import said_as, words_of
+from ferl._util.text import counted, said_as, words_of
 
 Words = list[LinguisticVariable | None]
 Reading = TypeVar("Reading", bound=Callable[..., Any])
@@ -171,7 +171,37 @@ class Model(FrozenArrays):
     # -----------------------------------------------------------------------------------------------------------------
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {self.n_rules} rules, {self.n_features} features>"
+        return f"<{type(self).__name__}: {self.size}, {counted(self.n_features, 'feature')}>"
+
+    @property
+    def n_terms(self) -> int:
+        """Number of what answers are made of; rules, unless a kind of model has more."""
+        return self.n_rules
+
+    @property
+    def size(self) -> str:
+        """How much a model has: "12 rules", "49 rules, 12 curves (310 steps), 8 maps (620 cells)"."""
+        return ", ".join([counted(self.n_rules, "rule"), *([self.size_beside_rules] if self.size_beside_rules else [])])
+
+    @property
+    def size_beside_rules(self) -> str:
+        """What a model has beside rules; "": nothing."""
+        return ", ".join(f"{counted(*thing)} ({counted(*part)})" for thing, part in self.beside_rules if thing[0])
+
+    @property
+    def beside_rules(self) -> list[tuple[tuple[int, str], tuple[int, str]]]:
+        """What a model has beside rules, and of how many parts that is made; empty unless a kind of model has some."""
+        return []
+
+    @property
+    def uses(self) -> dict[str, list[int]]:
+        """How many "conditions" read each feature; of some kinds of models more than conditions read features."""
+        return {"conditions": self.count_by_feature(self.tree.feature[1:].tolist())}
+
+    def count_by_feature(self, columns: Sequence[int]) -> list[int]:
+        """How often each feature is among columns; whether it is missing counts as well."""
+        found = np.bincount(columns, minlength=self.n_features + len(self.derived)).astype(np.float64)
+        return [int(own) for own in add_up_derived(found[None], self.derived)[0]]
 
     @property
     def title(self) -> str:

@@ -100,6 +100,34 @@ class RuleModel(Model):
         """Number of maps."""
         return 0 if self.curves is None else self.curves.is_map.count(True)
 
+    @property
+    def n_terms(self) -> int:
+        """Number of rules, curves and maps."""
+        return self.n_rules + self.n_curves + self.n_maps
+
+    @property
+    def beside_rules(self) -> list[tuple[tuple[int, str], tuple[int, str]]]:
+        """Curves with their steps, maps with their cells."""
+        curves = self.curves
+        if curves is None:
+            return []
+        return [
+            ((self.n_curves, "curve"), (curves.n_corners, "step")),
+            ((self.n_maps, "map"), (curves.n_map_cells, "cell")),
+        ]
+
+    @property
+    def uses(self) -> dict[str, list[int]]:
+        """How many "conditions" read each feature, and how many "curves" and "maps" where the model has some."""
+        found, curves = super().uses, self.curves
+        if curves is not None:
+            for name, is_map in (("curves", False), ("maps", True)):
+                own = [
+                    columns for columns, kind in zip(curves.term_columns, curves.is_map, strict=True) if kind == is_map
+                ]
+                found[name] = self.count_by_feature([column for columns in own for column in columns])
+        return found
+
     @cached_property
     def rule_numbers(self) -> dict[int, int]:
         """The order of ``evidence_weights_`` and of the contributions."""

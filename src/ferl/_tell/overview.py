@@ -19,7 +19,7 @@ from ferl._tell.page import Section, Table
 from ferl._tell.render import Readable, as_plain
 from ferl._tell.statements import Statement, Style, statements, word_meanings
 from ferl._tell.unusual import Usual, usual_values
-from ferl._util.text import listed, percent_text, plain, share_text, spoken, support_text
+from ferl._util.text import counted, listed, percent_text, plain, share_text, spoken, support_text
 
 MAX_FEATURES = 15  # that are shown
 MAX_RULES = 12
@@ -118,6 +118,8 @@ class Overview(Readable):
         How often the model is right on the rows that were given; None if none were.
     target : str
         Name of what the classes are classes of; "": nobody said.
+    beside_rules : str
+        What the model has beside rules, "12 curves (310 steps), 8 maps (620 cells)"; "": nothing.
 
     Examples
     --------
@@ -155,12 +157,13 @@ class Overview(Readable):
     words: tuple[str, ...] = ()
     accuracy: Accuracy | None = None
     target: str = ""
+    beside_rules: str = ""
 
     @property
     def summary(self) -> str:
         """One sentence: how large the model is and what it looks at most."""
         named = f"{spoken(self.target)}: " if self.target else ""
-        rules = f"{named}{len(self.rules)} {'rule' if len(self.rules) == 1 else 'rules'}"
+        rules = f"{named}{', '.join(own for own in (counted(len(self.rules), 'rule'), self.beside_rules) if own)}"
         if not self.importances:
             return f"{rules}, and no feature matters: all rows get the same answer."
         name, share = self.importances[0]
@@ -172,7 +175,7 @@ class Overview(Readable):
             if n_all == 1
             else f"all {n_all} features"
         )
-        tell = "tells" if len(self.rules) == 1 else "tell"
+        tell = "tells" if len(self.rules) == 1 and not self.beside_rules else "tell"
         most = f"{spoken(name)} matters most ({percent_text(share)})"
         return f"{rules} on {used} {tell} {len(self.classes)} classes apart; {most}."
 
@@ -227,6 +230,7 @@ class Overview(Readable):
             "n_features": self.n_features,
             "importances": [{"feature": name, "importance": share} for name, share in self.importances],
             "rules": as_plain(self.rules),
+            "beside_rules": self.beside_rules,
             "classes": [
                 {
                     "label": plain(own.label),
@@ -334,6 +338,7 @@ def _shared(model: Model, style: Style) -> dict[str, Any]:
         "n_features": len(names),
         "words": tuple(word_meanings(model, style.names)),
         "target": model.schema.target.name,
+        "beside_rules": model.size_beside_rules,
     }
 
 

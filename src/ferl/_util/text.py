@@ -224,6 +224,11 @@ def points_text(share: float) -> str:
     return f"{points:.1f} points" if points < 9.95 else f"{points:.0f} points"
 
 
+def counted(n: int, thing: str) -> str:
+    """A number of things, "1 rule" or "1,200 rules"."""
+    return f"{n:,} {thing if n == 1 else f'{thing}s'}"
+
+
 def listed(words: Sequence[str], last: str = "and") -> str:
     """Words with commas between them, and a word before the last."""
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} {last} {words[-1]}" if words else ""

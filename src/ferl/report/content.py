@@ -23,12 +23,12 @@ from ferl._tell.stability import spreads_text
 from ferl._tell.statements import word_meanings
 from ferl._tell.unusual import NoveltyScale, novelty_scale
 from ferl._util.arrays import Floats
-from ferl._util.text import has_words, listed, percent_text, shown_line, shown_names
+from ferl._util.text import counted, has_words, listed, percent_text, shown_line, shown_names
 from ferl.metrics.comparison import SMALL_GROUP, GroupMetrics
 from ferl.report.charts import drawn, percent
 from ferl.report.judged_table import NO_LABEL, Groups, JudgedTable, KeptRow, measures
 from ferl.report.page_form import decision_form, numbers, page_form, slider_range, slider_step
-from ferl.report.views import View, counted, view_of, with_soft
+from ferl.report.views import View, view_of, with_soft
 
 MAX_NAMED = 4  # classes whose recall the sentence gives one by one
 MAX_BARS = 12  # classes of the picture
@@ -90,7 +90,7 @@ def summarise(
     }
     form = drawn("what_if", "form", page, view.classes, table, lambda text: Markup(piece_html(view.term(text))))
     heading = view.said("heading") if view.target is None else f"Predicting {view.target}"
-    subject = view.said("subject", title=model.title, rules=counted(model.n_rules, "rule"))
+    subject = view.said("subject", title=model.title, rules=model.size)
     return {
         "title": shown_line(heading if title is None else title),
         "subject": f"{subject}, judged on {table} ({counted(judged.n_rows, 'row')})",
@@ -122,9 +122,9 @@ def summary_section(view: View, judged: JudgedTable, found: Found, table: str, p
         blocks.append(view.said("decision", "note", decision=judged.decision.text(view.classes)))
     blocks += [] if found is None else _outcomes(view, found)
     depth = counted(int(view.model.tree.depth.max()), "condition")
-    blocks.append(
-        view.tiles("summary", judged.figures | (found or {}) | {"n_rules": view.model.n_rules, "depth": depth})
-    )
+    beside = {f"n_{name}s": n or None for own in view.model.beside_rules for n, name in own}
+    size = {"n_rules": view.model.n_rules, "depth": depth} | beside
+    blocks.append(view.tiles("summary", judged.figures | (found or {}) | size))
     blocks.append(Section("", (_classes_part(view), _asked_part(view)), look="columns"))
     if words := word_meanings(view.model, view.columns):
         items = tuple(Marked(line, tone="item") for line in words)
@@ -170,32 +170,37 @@ def _classes_part(view: View) -> Section:
 
 def _asked_part(view: View) -> Section:
     features = view.asked
-    asked = sorted((own for own in features if own["n_conditions"]), key=lambda own: -own["importance"])
+    asked = sorted((own for own in features if own["n_uses"]), key=lambda own: -own["importance"])
     bars = [
         Marked(percent(own["importance"], 0), html=drawn("drawings", "share_bar", own["importance"])) for own in asked
     ]
     names = [Marked(own["name"], title=own["full_name"]) for own in asked]
-    rows = tuple(zip(names, bars, [str(own["n_conditions"]) for own in asked], strict=True))
+    uses = [name for name in view.model.uses if any(own["uses"][name] for own in asked)]
+    rows = tuple(
+        (name, bar, *(str(own["uses"][use]) for use in uses)) for name, bar, own in zip(names, bars, asked, strict=True)
+    )
     meaning = f"{view.said('importance')}, as a share of that of all features"
-    heads = ("Feature", Marked("Importance (a full bar is 100 %)", title=meaning), "Conditions")
-    tables = _folded(Table(heads, rows, "llr"), "features") if asked else [view.said("nothing_asked", "soft")]
+    heads = ("Feature", Marked("Importance (a full bar is 100 %)", title=meaning), *map(str.capitalize, uses))
+    table = Table(heads, rows, "ll" + "r" * len(uses))
+    tables = _folded(table, "features") if asked else [view.said("nothing_asked", "soft")]
     note = view.said("asked", "note", n=len(asked), n_features=len(features))
-    return Section("What the rules ask", (*tables, note), look="part")
+    title = "What the model reads" if view.model.size_beside_rules else "What the rules ask"
+    return Section(title, (*tables, note), look="part")
 
 
 def headline(view: View, judged: JudgedTable, found: Found, table: str) -> str:
     """The report in one sentence."""
-    names, target, n_rules = view.classes, view.target, view.model.n_rules
-    rules = counted(n_rules, "rule") if n_rules else "a model without rules"
+    names, target, is_one = view.classes, view.target, view.model.n_terms <= 1
+    rules = view.model.size if view.model.n_terms else "a model without rules"
     predicted = listed(names, "or") if len(names) <= MAX_NAMED else f"one of {len(names)} classes"
     asked = predicted if target is None else f"{target} ({predicted})"
     n_rows, n_open = judged.n_rows, judged.n_abstained
-    subject = f"For {counted(n_rows, 'row')} of {table}, {rules} {'predicts' if n_rules <= 1 else 'predict'} {asked}"
+    subject = f"For {counted(n_rows, 'row')} of {table}, {rules} {'predicts' if is_one else 'predict'} {asked}"
     open_rows = f"{counted(n_open, 'row')} ({100 * n_open / max(n_rows, 1):.1f} %) get no answer"
     answered = open_rows if n_open else "every row gets an answer"
     if found is None:
         return f"{subject}; {answered}; no label is known, so nobody can say how many are right."
-    finds = "it finds" if n_rules <= 1 else "they find"
+    finds = "it finds" if is_one else "they find"
     return f"{subject}: {_quality(found, names)}; {finds} {_found(found)}; {answered}."
 
 

@@ -23,14 +23,13 @@ from ferl._models.model import Model
 from ferl._models.rule_model import RuleModel
 from ferl._models.shapes import Curve, Interaction, feature_importances, read_shapes
 from ferl._models.tree_model import TreeModel
-from ferl._tables import add_up_derived
 from ferl._tell.conditions import Condition
 from ferl._tell.curves import OUTSIDE_CARD, Points, ScoreTable, read_score_table
 from ferl._tell.page import Block, Marked, Section, Table
 from ferl._tell.reasons import read_reasons
 from ferl._tell.statements import Statement, Style, conditions_of, statements
 from ferl._util.arrays import Floats
-from ferl._util.text import cut, number_text, shown_line, shown_names
+from ferl._util.text import counted, cut, number_text, shown_line, shown_names
 from ferl.report.charts import drawn, percent, rounded, shape_charts
 from ferl.report.page_form import numbers, slider_range
 
@@ -142,17 +141,16 @@ class View:
 
     @cached_property
     def asked(self) -> list[dict[str, Any]]:
-        """The features: what they hold, how often rules ask for them, and how much that explains."""
-        model, schema = self.model, self.model.schema
-        asked = np.bincount(model.tree.feature[1:], minlength=len(self.columns))
-        conditions = add_up_derived(asked[None].astype(np.float64), model.derived)[0]
+        """The features: what they hold, how many conditions, curves and maps read them, and how much that explains."""
+        model, schema, uses = self.model, self.model.schema, self.model.uses
         importance, names = feature_importances(model), model.feature_names()
         return [
             {
                 "name": name,
                 "full_name": shown_line(names[j]),
                 "kind": "number" if schema.categories[j] is None else "category",
-                "n_conditions": int(conditions[j]),
+                "n_uses": sum(own[j] for own in uses.values()),
+                "uses": {name: own[j] for name, own in uses.items()},
                 "importance": float(importance[j]),
             }
             for j, name in enumerate(self.features)
@@ -221,11 +219,6 @@ _TEXTS = _Texts()
 def with_soft(text: str, more: str) -> Marked:
     """Text, and more of it that does not stand out."""
     return Marked(text, *([Marked(f" {more}", tone="soft")] if more else []))
-
-
-def counted(n: int, thing: str) -> str:
-    """A number of things, "1 rule" or "1,200 rules"."""
-    return f"{n:,} {thing if n == 1 else f'{thing}s'}"
 
 
 @singledispatch

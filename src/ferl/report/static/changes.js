@@ -15,7 +15,7 @@ const ferlChanges = (() => {
   function nearest(engine, features, values) {
     const label = engine.briefly(values).label, inside = engine.isLinear ? 0 : N_INSIDE, found = [];
     features.forEach((feature, j) => {
-      if (feature.n_conditions === 0 || Number.isNaN(values[j])) return;
+      if (feature.n_uses === 0 || Number.isNaN(values[j])) return;
       const line = { engine, values, label, j, feature };
       const change = feature.kind === "category" ? otherCategory(line) : feature.words || isBit(feature, values[j]) ? otherStep(line) : otherNumber(line, inside);
       if (change) found.push({ ...change, j, value: values[j] });

@@ -128,9 +128,9 @@ const ferlPage = (() => {
   }
 
   function fillForm() {
-    const weight = (j) => (features[j].n_conditions > 0 ? 1 + features[j].importance : 0);
+    const weight = (j) => (features[j].n_uses > 0 ? 1 + features[j].importance : 0);
     const order = features.map((_, j) => j).sort((i, j) => weight(j) - weight(i) || i - j);
-    const asked = order.filter((j) => features[j].n_conditions > 0), others = order.filter((j) => features[j].n_conditions === 0);
+    const asked = order.filter((j) => features[j].n_uses > 0), others = order.filter((j) => features[j].n_uses === 0);
     const form = byId("controls"), many = (own) => (own.length === 1 ? "1 feature" : `${own.length} features`);
     const folded = (text, own, isOpen) => {
       const more = element("details", {}, element("summary", {}, text), ...own.map((j) => controls[j].field));
@@ -380,7 +380,7 @@ const ferlPage = (() => {
   // From the average training row to this one, the largest move first.
   function showBalance(answer) {
     const { towards, against, apart, usual, moves } = balanceOf(answer);
-    const order = features.map((_, j) => j).filter((j) => features[j].n_conditions > 0)
+    const order = features.map((_, j) => j).filter((j) => features[j].n_uses > 0)
       .sort((i, j) => Math.abs(moves[j]) - Math.abs(moves[i]) || i - j);
     const steps = order.slice(0, MOST_MOVES).map((j) =>
       ({ name: features[j].name, value: valueText(j), size: moves[j], key: `moves-${j}` }));
