@@ -7,7 +7,6 @@ from functools import cache
 
 import pytest
 
-from estimators import classifier
 from ferl import ModelFileError, load_model
 from ferl._estimator import FERLEstimator
 from ferl._models.model_file import json_text, model_to_form, parsed_model
