@@ -134,7 +134,7 @@ class FERLClassifier(FERLEstimator[RuleModel]):
     distinct row are scaled up to one.
 
     Rules have a weight for every class: with 200 classes 10,000 rows of 20 columns take
-    about ten seconds on two cores.
+    about 20 s of processor time.
 
     Examples
     --------
