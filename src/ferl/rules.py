@@ -133,7 +133,8 @@ class FERLClassifier(FERLEstimator[RuleModel]):
     ``sample_weight`` counts rows: weight 2 is the row twice, to the last bit. Weights that average less than one per
     distinct row are scaled up to one.
 
-    Rules have a weight for every class: with hundreds of classes a fit takes seconds to minutes.
+    Rules have a weight for every class: with 200 classes 10,000 rows of 20 columns take
+    about 20 s of processor time.
 
     Examples
     --------

@@ -129,6 +129,8 @@ def _contents(estimator: FERLEstimator[Any]) -> tuple[Model, dict[str, Any], lis
 
 def _parameters_to_form(estimator: Any) -> tuple[dict[str, Any], list[str]]:
     parameters = {name: _plain(value) for name, value in estimator._fitted_parameters().items()}
+    usual = type(estimator)().get_params()
+    parameters = {name: value for name, value in parameters.items() if name not in _ADDED or value != usual[name]}
     notes = []
     if isinstance(estimator.random_state, np.random.RandomState):
         parameters["random_state"] = None
@@ -194,13 +196,16 @@ _COMPOUND = {
     "categorical_features": Value(_are_features, "a list of names, of indices, or of true and false"),
     "monotonic_cst": Value(_are_signs, "a list, or an object by feature, of -1, 0 and 1"),
 }
+# Parameters that the first files did not have: they are written where they are not the default, which absence means.
+_ADDED = frozenset({"effort", "max_maps"})
 
 
 def _estimator(model: Model, written: dict[str, Any]) -> FERLEstimator[Any]:
     """A fitted classifier: what fit leaves behind."""
     wanted = _ESTIMATORS[model.kind]
-    form = Object({name: _COMPOUND.get(name, _SINGLE) for name in wanted._get_param_names()})
-    parameters = form.read(written, "parameters", Sizes(0))
+    form = Object({name: _COMPOUND.get(name, _SINGLE) for name in wanted._get_param_names()}, _ADDED)
+    found = form.read(written, "parameters", Sizes(0))
+    parameters = {name: value for name, value in found.items() if name in written}
     if isinstance(parameters["class_weight"], list):
         parameters["class_weight"] = _class_weight(parameters["class_weight"])
     if isinstance(parameters["words"], list):
