@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ferl._models.model import kept_by_model
+from ferl._models.model import Model, kept_by_model
 from ferl._models.rule_model import RuleModel
 from ferl._models.terms import CurvesAndMaps, Terms
 from ferl._models.tree import FuzzyTree
@@ -343,7 +343,7 @@ def feature_of(model: RuleModel, column: int) -> int:
     return column if column < model.n_features else model.missing_features[column - model.n_features]
 
 
-def kept_rows(model: RuleModel) -> Floats:
+def kept_rows(model: Model) -> Floats:
     """Training rows that the model keeps, shape (n_kept, n_columns).
 
     All of them where they are few. Otherwise rows that cover the others, so that unusual rows are more frequent here.
