@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -23,11 +24,13 @@ from ferl.report.charts import shape_charts
 @pytest.fixture(scope="module")
 def table():
     rng = np.random.default_rng(0)
-    n = 4000
-    frame = pd.DataFrame({"age": rng.normal(45, 12, n), "hours": rng.uniform(0, 60, n)})
-    frame["region"] = rng.choice(["north", "south", "east"], n)
-    sign = np.where(frame["region"] == "south", -1, 1) * np.where(frame["hours"] > 30, 1, -1)
-    odds = 2 * np.sin(frame["age"] / 4) + 1.2 * sign
+    n = 5000
+    frame = pd.DataFrame({"age": rng.normal(45, 12, n).round(), "hours": rng.integers(0, 60, n).astype(float)})
+    frame["region"] = rng.choice(["north", "south", "east", "west"], n)
+    frame["job"] = rng.choice(list("abcdefgh"), n)
+    places = frame["region"].map({"north": 1, "south": -1, "east": 0.5, "west": 0})
+    odds = 1.5 * np.sin(frame["age"] / 6) + 1.2 * places * np.where(frame["hours"] > 30, 1, -1)
+    odds += frame["job"].map({job: k / 4 - 1 for k, job in enumerate("abcdefgh")})
     y = np.where(rng.uniform(size=n) < 1 / (1 + np.exp(-odds)), "good", "bad")
     frame.loc[rng.uniform(size=n) < 0.05, "hours"] = np.nan
     return frame, y
@@ -118,7 +121,7 @@ def test_charts_are_small_and_have_the_cells_of_the_maps(clf):
     for chart in charts["curves"]:
         for line in chart.get("lines", []):
             points = [tuple(map(float, own.split(","))) for own in line["points"].split()]
-            assert all(a <= b for (a, _), (b, _) in zip(points, points[1:], strict=False))
+            assert all(a <= b for (a, _), (b, _) in pairwise(points))
             assert len(points) <= 2 * clf.n_corners_ + 4
 
 
