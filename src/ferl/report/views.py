@@ -308,7 +308,7 @@ class RuleView(View):
         self.shapes = read_shapes(self.shown)
         self.rules = [self.rules[index] for shape in self.shapes.all for index in shape.rules]
         self.card: ScoreTable | None = None
-        if model.n_rules and len(model.classes) > 1:
+        if model.n_terms and len(model.classes) > 1:
             scale, style = partial(POINTS.scale, positive=1), replace(self.style, max_listed=None)
             self.card = read_score_table(self.shown, style, scale, partial(scale, offset=POINTS.neutral))
 
@@ -367,6 +367,8 @@ class RuleView(View):
         rows = tuple(
             self._rule_row(group, shape, rule) for (group, shape, _), rule in zip(order, self.rules, strict=True)
         )
+        if not rows and self.model.size_beside_rules:
+            return Section("Rules", (self.said("no_rules", "note"),), name="rules")
         heads = ("#", "About", "If", "Speaks for", "Weight", "Support")
         return self._rules_section(self.said("rules", "note"), Table(heads, rows, "rlllrr", "rule-table of-rules"))
 
