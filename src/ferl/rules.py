@@ -133,9 +133,9 @@ class FERLClassifier(FERLEstimator[RuleModel]):
     ``sample_weight`` counts rows: weight 2 is the row twice, to the last bit. Weights that average less than one per
     distinct row are scaled up to one.
 
-    Categories of more than 10 values are read by their evidence, dates up to the last one of training, by their calendar
-    parts and by the evidence of single days; see docs/guide/tables.md. :meth:`partial_fit` leaves this evidence as the
-    first block had it.
+    Categories of more than 10 values are read by their evidence, dates up to the last one of training, by their
+    calendar parts and by the evidence of single days; see docs/guide/tables.md. :meth:`partial_fit` leaves this
+    evidence as the first block had it.
 
     Rules have a weight for every class: with hundreds of classes a fit takes seconds to minutes.
 

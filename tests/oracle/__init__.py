@@ -11,7 +11,8 @@ is skipped, every node is scored by brute force.
 - :mod:`oracle.line_search`: the nearest value of one column that alters a label;
 - :mod:`oracle.novelty`: what the rows of a node look like, and how far from them a row is;
 - :mod:`oracle.answers`: all that a model says of rows;
-- :mod:`oracle.rules`: rules, stage by stage.
+- :mod:`oracle.rules`: rules, stage by stage;
+- :mod:`oracle.evidence_columns`: evidence of categories and days, parts of dates.
 """
 
 from oracle.answers import answer, decide
