@@ -346,18 +346,24 @@ def test_effort_joins_models_of_several_seeds_at_the_size_of_one(seed: int) -> N
     assert len(grow(weighted, effort=2, max_rules=4)["weight"]) <= 4
 
 
-def test_effort_is_better_at_the_same_size() -> None:
-    rng = np.random.default_rng(1)
-    X = rng.normal(size=(3000, 8))
-    p = 1 / (1 + np.exp(-X[:, 0] * X[:, 1] - np.sin(2 * X[:, 2]) - X[:, 3]))
-    y = (rng.random(3000) < p).astype(np.int32)
+def test_effort_is_better_at_the_same_size_on_average() -> None:
+    def excesses(seed: int) -> tuple[float, float]:
+        """Divergence from the true probabilities on 2,400 new rows: with effort, and the mean of single models."""
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(3000, 8))
+        p = 1 / (1 + np.exp(-X[:, 0] * X[:, 1] - np.sin(2 * X[:, 2]) - X[:, 3]))
+        y = (rng.random(3000) < p).astype(np.int32)
+        sample, new, p = sample_of(X[:600], y[:600]), X[600:], p[600:]
 
-    def excess(grown: dict[str, Any]) -> float:
-        q = probabilities(grown, X[600:])[:, 1]
-        return float(np.mean(p[600:] * np.log(p[600:] / q) + (1 - p[600:]) * np.log((1 - p[600:]) / (1 - q))))
+        def excess(grown: dict[str, Any]) -> float:
+            q = probabilities(grown, new)[:, 1]
+            return float(np.mean(p * np.log(p / q) + (1 - p) * np.log((1 - p) / (1 - q))))
 
-    sample = sample_of(X[:600], y[:600])
-    assert excess(grow(sample, effort=4)) < np.mean([excess(grow(sample, seed=seed)) for seed in range(4)])
+        return excess(grow(sample, effort=4)), float(np.mean([excess(grow(sample, seed=own)) for own in range(4)]))
+
+    # A single table may go either way: of ten, seven gained.
+    more, once = np.mean([excesses(seed) for seed in range(6)], axis=0)
+    assert more < 0.97 * once
 
 
 def test_every_number_that_was_tuned_is_named_with_its_reason_and_can_be_changed() -> None:
