@@ -134,8 +134,8 @@ class FERLClassifier(FERLEstimator[RuleModel]):
     distinct row are scaled up to one.
 
     Categories of more than 10 values are read by their evidence, dates up to the last one of training, by their
-    calendar parts and by the evidence of single days; see docs/guide/tables.md. :meth:`partial_fit` leaves this evidence as the
-    first block had it.
+    calendar parts and by the evidence of single days; see docs/guide/tables.md. :meth:`partial_fit` leaves this
+    evidence as the first block had it.
 
     Rules have a weight for every class: with 200 classes 10,000 rows of 20 columns take about 20 s of processor time.
 

@@ -324,16 +324,21 @@ class RuleView(View):
         usual = self.model.share_among_features(self.model.mean_contributions[None])[0]
         if self.card is None:
             return {"usual": numbers(usual), "reasons": None}
-        candidates: list[dict[str, Any]] = [
-            {
-                "feature": self.model.feature_of(own.feature),
-                "rules": [*own.rules, *(self.model.n_rules + term for term in own.pictures)],
-            }
-            for own in self.card.curves
-        ]
-        apart = [*self.card.alone, *(self.model.n_rules + term for term in self.card.maps)]
+        curves, n_rules = self.model.curves, self.model.n_rules
+
+        def candidate(columns: Sequence[int], terms: Sequence[int]) -> dict[str, Any]:
+            return {"features": list(dict.fromkeys(map(self.model.feature_of, columns))), "rules": terms}
+
+        pictures = [] if curves is None else [(curves.term_columns[term], [n_rules + term]) for term in self.card.maps]
         reasons = {
-            "candidates": candidates + [{"feature": None, "rules": [term]} for term in apart],
+            "candidates": [
+                *(
+                    candidate([own.feature], [*own.rules, *(n_rules + k for k in own.pictures)])
+                    for own in self.card.curves
+                ),
+                *(candidate([], [rule]) for rule in self.card.alone),
+                *(candidate(columns, terms) for columns, terms in pictures),
+            ],
             "usual": numbers(self.model.mean_contributions),
             "unit": POINTS.unit,
             "neutral": POINTS.neutral,
