@@ -320,7 +320,7 @@ _FITS = (
 )
 _CELLS = (
     "Add as well one line of each curve and map: the one in whose range a number lies, above its first end and up to "
-    "its last one, or that names the category."
+    "its last one, or that names the category; known is any value that is not missing."
 )
 _RULES = {
     "dempster": (
@@ -400,14 +400,17 @@ def _exact_pictures(model: RuleModel, names: Sequence[str], labels: Sequence[Any
         columns = curves.term_columns[term]
         axes = [_exact_cells(model, curves, term, axis) for axis in range(len(columns))]
         lines.append(f"{'map' if len(axes) == 2 else 'curve'}: {' and '.join(_quoted(names[k]) for k in columns)}")
-        cells = [" and ".join(own) for own in product(*axes)]
-        for cell, own in zip(cells, curves.value[curves.cells(term)], strict=True):
-            lines.append(f"     at {cell}: {_by_class(own, labels)}")
+        for cell, own in zip(product(*axes), curves.value[curves.cells(term)], strict=True):
+            if all(cell):
+                lines.append(f"     at {' and '.join(cell)}: {_by_class(own, labels)}")
     return lines
 
 
 def _exact_cells(model: RuleModel, curves: CurvesAndMaps, term: int, axis: int) -> list[str]:
+    """The cells of an axis; "": no row is in it, since an indicator is itself never missing."""
     column = curves.term_columns[term][axis]
+    if column >= model.n_features:
+        return ["", "known", "missing", ""]
     if curves.n_categories[column]:
         return ["missing", *map(_quoted, model.category_names[column]), "other"]
     ends = [-math.inf, *curves.cuts(term)[axis].tolist(), math.inf]
