@@ -143,3 +143,10 @@ def test_plots_draw_steps_without_dots_and_maps_by_their_cells(clf):
     for pair in {tuple(sorted(own)) for own in clf.model_.curves.column[clf.n_curves_ :].tolist()}:
         mesh = drawn[f"shape-{pair[0]}-{pair[1]}"].collections[0]
         assert mesh.get_array().shape[-1] in (3, 4)
+
+
+def test_stories_of_missing_values_name_their_weight_in_curves(clf, table):
+    row = table[0].iloc[[0]].assign(hours=np.nan)
+    told = " ".join(str(clf.explain(row)).split())
+    assert "Curves and maps have a weight for missing values." in told
+    assert "Curves and maps add" in told

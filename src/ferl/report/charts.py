@@ -33,6 +33,7 @@ MAX_MAPS = 25
 LEAST_SHOWN = 0.005  # weight that two decimals show
 N_CELLS = 12  # of a map of rules, along each feature
 MAX_NAMED_CELLS = 24  # categories along one side of a map
+MAX_TICKS = 4, 8  # categories that there is room to name, across and upwards
 PALER = 0.35  # cells without training rows, beside others
 
 
@@ -204,6 +205,7 @@ def _map_chart(model: RuleModel, shape: Interaction) -> dict[str, Any]:
     return {
         "cells": [{"class": c, "opacity": own, "path": "".join(d)} for (c, own), d in sorted(paths.items())],
         "ticks": [x_ends, y_ends],
+        "is_named": [len(x_ends) == len(x), len(y_ends) == len(y)],
         "top": weight_text(top).lstrip("+"),
     }
 
@@ -213,7 +215,8 @@ def _axis(model: RuleModel, shape: Interaction, axis: int) -> tuple[Floats, Floa
     feature = shape.features[axis]
     if feature in model.category_names:
         names = [str(name) for name in model.category_names[feature]]
-        return np.arange(len(names), dtype=np.float64), np.linspace(0, 1, len(names) + 1), [names[0], names[-1]]
+        shown = names if len(names) <= MAX_TICKS[axis] else [names[0], names[-1]]
+        return np.arange(len(names), dtype=np.float64), np.linspace(0, 1, len(names) + 1), shown
     low, high = model.ranges[feature].tolist()
     edges = np.linspace(low, high, N_CELLS + 1)
     if shape.pictures and low < high:
