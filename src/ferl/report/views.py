@@ -326,18 +326,15 @@ class RuleView(View):
             return {"usual": numbers(usual), "reasons": None}
         curves, n_rules = self.model.curves, self.model.n_rules
 
-        def candidate(columns: Sequence[int], terms: Sequence[int]) -> dict[str, Any]:
-            return {"features": list(dict.fromkeys(map(self.model.feature_of, columns))), "rules": terms}
+        def candidate(columns: Sequence[int], rules: Sequence[int], pictures: Sequence[int] = ()) -> dict[str, Any]:
+            features = list(dict.fromkeys(map(self.model.feature_of, columns)))
+            return {"features": features, "rules": [*rules, *(n_rules + term for term in pictures)]}
 
-        pictures = [] if curves is None else [(curves.term_columns[term], [n_rules + term]) for term in self.card.maps]
         reasons = {
             "candidates": [
-                *(
-                    candidate([own.feature], [*own.rules, *(n_rules + k for k in own.pictures)])
-                    for own in self.card.curves
-                ),
+                *(candidate([own.feature], own.rules, own.pictures) for own in self.card.curves),
                 *(candidate([], [rule]) for rule in self.card.alone),
-                *(candidate(columns, terms) for columns, terms in pictures),
+                *(candidate(curves.term_columns[term], [], [term]) for term in self.card.maps if curves is not None),
             ],
             "usual": numbers(self.model.mean_contributions),
             "unit": POINTS.unit,
