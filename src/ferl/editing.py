@@ -206,7 +206,8 @@ class EditedFERL(FERLClassifier):
         Every rule on the feature gets a weight of the right sign, so that the scores are proven to be monotone. Rules
         on the feature alone get the weights that come closest to the old curve; rules on several features that had the
         wrong sign get weight 0, and the prior takes over their average. The learned curve becomes the closest monotone
-        one, and maps of the feature are removed. Outside the range of the training rows the feature counts as its nearest end in scores and probabilities; its gate takes away from belief alone.
+        one, and maps of the feature are removed. Outside the range of the training rows the feature counts as its
+        nearest end in scores and probabilities; its gate takes away from belief alone.
 
         Parameters
         ----------
@@ -247,9 +248,9 @@ class EditedFERL(FERLClassifier):
         """Fit the weights again, so that the other rules make up for what was edited.
 
         Rules that are locked, and rules whose weight was set by hand, keep their weights; they count, as curves and
-        maps do, while the weights of the others and the prior are fitted. Conditions stay as they are, and dropped rules
-        stay away.
-        Monotone constraints, by ``monotonic_cst`` or by :meth:`monotone`, hold for all weights that are fitted.
+        maps do, while the weights of the others and the prior are fitted. Conditions stay as they are, and dropped
+        rules stay away. Monotone constraints, by ``monotonic_cst`` or by :meth:`monotone`, hold for all weights that
+        are fitted.
 
         Parameters
         ----------
