@@ -1,4 +1,4 @@
-"""An expert's hand on rules: drop or lock a rule, set a weight, change a curve, forbid a feature; and its cost."""
+"""Edits by hand: drop or lock rules, set a weight, change curves and maps, forbid a feature; and what it costs."""
 
 from __future__ import annotations
 
@@ -64,11 +64,11 @@ def edit(estimator: FERLClassifier) -> EditedFERL:
 
 
 class EditedFERL(FERLClassifier):
-    """A classifier of rules with changes made by hand; see :func:`edit`.
+    """A classifier whose rules, curves and maps were changed by hand; see :func:`edit`.
 
     Every edit returns a new classifier and leaves the old one as it is. Rules go by their numbers in
     :func:`ferl.export_text` and :func:`ferl.rules_frame` of the classifier that is edited: where rules were dropped,
-    those behind them have moved up. What was done stands in ``model_.history`` and in the model file.
+    later ones have moved up. ``model_.history`` and the model file record every edit.
 
     Parameters are those of :class:`ferl.FERLClassifier`. ``fit`` learns anew, without any edit.
 
@@ -88,8 +88,8 @@ class EditedFERL(FERLClassifier):
         *rules : int
             Their numbers, from 1.
         keep_average : bool, default=False
-            Whether the prior takes over what they said of the training rows on average, so that classes stay as
-            frequent as they were.
+            Whether the prior takes over their average over the training rows, so that classes stay as frequent as
+            they were.
 
         Returns
         -------
@@ -129,8 +129,8 @@ class EditedFERL(FERLClassifier):
         rule : int
             Its number, from 1.
         weight : float or array-like of shape (n_classes,)
-            Of two classes: the log-odds of the second one. Otherwise a weight for each class; their mean is taken off,
-            which changes no probability.
+            Two classes: the log-odds of the second one. Three or more: a weight for each class; their mean is
+            subtracted, which changes no probability.
 
         Returns
         -------
@@ -203,11 +203,11 @@ class EditedFERL(FERLClassifier):
     def monotone(self, feature: int | str, sign: int) -> Self:
         """Make the log-odds of the second of two classes never fall, or never rise, as a feature grows.
 
-        Every rule that asks the feature gets a weight of the right sign, so that the scores are proven to be monotone.
-        Rules on the feature alone get those weights that come closest to the old curve; rules on several features that
-        had the wrong sign fall silent, and the prior takes over their average. The curve behind the rules becomes the
-        monotone one that is closest to it, and maps of the feature go. Outside the range of the training rows
-        the feature counts as its nearest end in scores and probabilities; its gate takes away from belief alone.
+        Every rule on the feature gets a weight of the right sign, so that the scores are proven to be monotone. Rules
+        on the feature alone get the weights that come closest to the old curve; rules on several features that had the
+        wrong sign get weight 0, and the prior takes over their average. The learned curve becomes the closest monotone
+        one, and maps of the feature are removed. Outside the range of the training rows the feature counts as its
+        nearest end in scores and probabilities; its gate takes away from belief alone.
 
         Parameters
         ----------
@@ -247,9 +247,10 @@ class EditedFERL(FERLClassifier):
     ) -> Self:
         """Fit the weights again, so that the other rules make up for what was edited.
 
-        Rules that are locked, and rules whose weight was set by hand, keep their weights; what they say counts while
-        the weights of the others and the prior are fitted. Conditions stay as they are, as do rules that were dropped.
-        Monotone constraints, by ``monotonic_cst`` or by :meth:`monotone`, hold for all weights that are fitted.
+        Rules that are locked, and rules whose weight was set by hand, keep their weights; they count, as curves and
+        maps do, while the weights of the others and the prior are fitted. Conditions stay as they are, and dropped
+        rules stay away. Monotone constraints, by ``monotonic_cst`` or by :meth:`monotone`, hold for all weights that
+        are fitted.
 
         Parameters
         ----------

@@ -33,6 +33,9 @@ class FERLClassifier(FERLEstimator[RuleModel]):
     and plausibility of every class by Dempster's rule. Where weights cancel, or values lie outside the training range,
     ignorance grows: it widens the prediction set, up to all classes, which is an abstention. See docs/guide/rules.md.
 
+    Tables of at least 1,000 rows may get curves of single features and maps of pairs as well, which add to the scores
+    what the rules leave unexplained.
+
     With ``words`` conditions are words that are fixed before learning, "petal length is low"; an expert may write them
     (:mod:`ferl.words`).
 
@@ -48,9 +51,9 @@ class FERLClassifier(FERLEstimator[RuleModel]):
     max_conditions : int, default=3
         Largest number of conditions of a rule, 1 to 3. With 1 every feature has one curve.
     max_maps : int or None, default=25
-        Largest number of maps. Tables of at least 1,000 rows may get curves of single features and maps of pairs of
-        features behind the rules, where validation shows that they are worth it. 0: curves alone. None: neither
-        curves nor maps. With ``max_conditions=1`` there are no maps, in words there are neither.
+        Largest number of maps. Tables of at least 1,000 rows get curves of single features and maps of pairs behind
+        the rules, where validation shows that they lower the log-loss. 0: curves alone. None: rules alone. With
+        ``max_conditions=1`` there are no maps, with ``words`` neither curves nor maps.
     n_sets : int, default=3
         Number of words for a feature, 2 to 7 ("mdlp": at most), when they are made from the table.
     min_rule_worth : float, default=None
@@ -62,8 +65,8 @@ class FERLClassifier(FERLEstimator[RuleModel]):
         With more than 10,000 rows it is at most 15 / n_rows: rules that many rows support are kept.
     effort : int, default=1
         Number of models, from other random choices and other parts of inner validation, whose rules are joined and
-        whose weights are averaged; then rules are removed until as many are left as one of the models has. Better
-        answers at the same size: a fit takes a little more than ``effort`` times as long.
+        whose weights are averaged; then rules are removed down to the size of one model. Better answers at the same
+        size; learning the rules takes a little more than ``effort`` times as long.
     support_gate : bool, default=True
         Fade out rules outside the training range, so that far-away rows get ignorance instead of a confident answer.
     gate_margin : float, default=1.0
@@ -135,7 +138,7 @@ class FERLClassifier(FERLEstimator[RuleModel]):
 
     Categories of more than 10 values are read by their evidence, dates up to the last one of training, by their
     calendar parts and by the evidence of single days; see docs/guide/tables.md. :meth:`partial_fit` leaves this
-    evidence as the first block had it.
+    evidence, and the values of curves and maps, as they are after the first block.
 
     Rules have a weight for every class: with 200 classes 10,000 rows of 20 columns take about 20 s of processor time.
 
@@ -263,7 +266,7 @@ class FERLClassifier(FERLEstimator[RuleModel]):
     def decision_function(self, X: ArrayLike) -> Floats:
         """The summed weights of evidence, whose softmax is :meth:`predict_proba`.
 
-        As far as gates are closed, outside of what training saw, the logarithms of the class frequencies count instead.
+        Outside the training range, as far as gates are closed, the logarithms of the class frequencies count instead.
 
         Parameters
         ----------
