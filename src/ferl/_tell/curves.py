@@ -323,9 +323,9 @@ def merged_cells(
 
     Parameters
     ----------
-    value : ndarray of shape (n_rows, n_columns, n_classes)
+    value : ndarray of shape (n_first, n_second, n_classes)
         Weights of evidence.
-    weight : ndarray of shape (n_rows, n_columns)
+    weight : ndarray of shape (n_first, n_second)
         Training weight of the cells, above zero.
     most : int
         Stop at so many cells.
@@ -541,9 +541,9 @@ class ToldMap:
         Cells of the second feature, those together that were merged.
     axis : AxisTexts
         What these are called.
-    value : ndarray of shape (n_rows, n_columns, n_classes)
+    value : ndarray of shape (n_first, n_second, n_classes)
         What they add.
-    is_known : ndarray of shape (n_rows, n_columns)
+    is_known : ndarray of shape (n_first, n_second)
         Cells that training rows were in, or that add something.
     n_cells : int
         Number of cells before neighbours were merged.

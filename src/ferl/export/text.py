@@ -409,7 +409,7 @@ def _exact_pictures(model: RuleModel, names: Sequence[str], labels: Sequence[Any
 def _exact_cells(model: RuleModel, curves: CurvesAndMaps, term: int, axis: int) -> list[str]:
     """The cells of an axis; "": no row is in it, since an indicator is itself never missing."""
     column = curves.term_columns[term][axis]
-    if column >= model.n_features:
+    if column >= model.n_features and isinstance(model.derived[column - model.n_features], Missing):
         return ["", "known", "missing", ""]
     if curves.n_categories[column]:
         return ["missing", *map(_quoted, model.category_names[column]), "other"]
@@ -470,7 +470,7 @@ def _coded_lines(model: Model, names: Sequence[str]) -> list[str]:
 def _derived_lines(model: Model, names: Sequence[str]) -> list[str]:
     """How columns that conditions read are computed from features."""
     lines = []
-    for column in model.tree.tested_columns:
+    for column in model.read_columns.tolist():
         own = model.derived[column - model.n_features] if column >= model.n_features else None
         if own is None or isinstance(own, Missing):
             continue
