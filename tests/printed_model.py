@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 STRING = r'"(?:[^"\\]|\\.)*"'
 NUMBER = r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?"
-CELL = rf"missing|other|{STRING}|\([^\]]*\]"
+CELL = rf"missing|known|other|{STRING}|\([^\]]*\]"
 RANGE = rf"({NUMBER})\.\.({NUMBER})"
 
 Floats = NDArray[np.float64]
@@ -117,6 +117,8 @@ class PrintedPicture:
     def is_in(self, value: Any, cell: str, axis: int) -> bool:
         if pd.isna(value) or cell == "missing":
             return bool(pd.isna(value)) and cell == "missing"
+        if cell == "known":
+            return True
         if cell.startswith("("):
             low, high = map(float, cell[1:-1].split(", "))
             return low < float(value) <= high

@@ -126,6 +126,7 @@ RULES: dict = {
     "max_conditions": 1,
     "n_sets": 5,
     "min_rule_worth": 0.2,
+    "max_maps": None,
     "prune": 0.5,
     "effort": 2,
     "support_gate": False,
@@ -163,7 +164,7 @@ BESIDE = {  # what a parameter needs beside it to have an effect
     "min_rule_worth": {"words": "quantile"},
     "patience": {"min_gain": 0.02},
 }
-ONLY_RULES = {"max_conditions", "prune", "effort"}
+ONLY_RULES = {"max_conditions", "max_maps", "prune", "effort"}
 OUTSIDE = {"n_jobs", "verbose"}  # which change no answer
 
 
@@ -186,11 +187,13 @@ def test_every_parameter_changes_an_answer(kind, changes):
     X[:, 3] = np.where(rng.random(500) < 0.3 + 0.4 * y, np.nan, X[:, 3])
     X[:, 7] = rng.integers(0, 4, 500)
     y = np.where((X[:, 7] == 2) & (rng.random(500) < 0.7), 0, y)
+    x = rng.uniform(-1, 1, (2000, 8))  # a wave that takes a curve, for max_maps
+    wave = x, rng.random(2000) < 1 / (1 + np.exp(-4 * np.sin(30 * x[:, 0])))
     rows = np.vstack([X, np.where(np.arange(8) < 7, 1.4 * X, X)])  # some outside the support
     usual = {"random_state": 0}
     for name in changes:
         own = usual | {key: value for key, value in BESIDE.get(name, {}).items() if key in base}
-        table = whole if name == "two_mode" else (X, y)
+        table = {"two_mode": whole, "max_maps": wave}.get(name, (X, y))
         before, after = (answers(kind(**own | change).fit(*table), rows) for change in ({}, {name: changes[name]}))
         assert not np.array_equal(before, after), name
 

@@ -53,6 +53,7 @@ def bank(tmp_path_factory):
     (folder / "bank.json").write_text(json.dumps(DESCRIPTION), encoding="utf-8")
     command = ["fit", folder / "bank.csv", "--target", "outcome", "--describe", folder / "bank.json", "--test", "0.5"]
     told = ferl(*command, "--held-out", folder / "held.csv", "--set", "max_rules=25", "-o", folder / "model.json")
+    ferl(*command, "--model", "medium", "-o", folder / "tree.json")
     return folder, told
 
 
@@ -137,13 +138,21 @@ def test_dates_are_later_and_earlier(bank):
     assert "the later applied, from 20" in export_text(model, width=10_000)
     assert "The later applied" in str(overview(model))
     assert "the higher applied" not in export_text(model, width=10_000)
-    told = " ".join(
-        " ".join(ferl("explain", folder / "model.json", folder / "bank.csv", "--row", row).stdout.split())
-        for row in range(20, 32)
-    )
-    changes = re.findall(r"If applied were [^:]*", told)
-    assert changes
-    assert all(re.search(r"days? (later|earlier), ", change) for change in changes)
+
+
+def test_dates_move_in_trees_alone(bank):
+    # Rules read several columns of a date: none of them moves alone.
+    folder, _ = bank
+    by_model = {}
+    for name in ("model", "tree"):
+        told = " ".join(
+            " ".join(ferl("explain", folder / f"{name}.json", folder / "bank.csv", "--row", row).stdout.split())
+            for row in range(20, 32)
+        )
+        by_model[name] = re.findall(r"If (?:\w+ of )?applied were [^:]*", told)
+    assert by_model["model"] == []
+    assert by_model["tree"]
+    assert all(re.search(r"days? (later|earlier), ", change) for change in by_model["tree"])
 
 
 def test_a_column_of_0_and_1_is_changed_to_0_or_1_only(bank):
@@ -161,8 +170,11 @@ def test_a_column_of_0_and_1_is_changed_to_0_or_1_only(bank):
 
 def test_certificates_count_spreads_in_the_words_of_the_table(bank):
     folder, _ = bank
+    told = ferl("certify", folder / "model.json", folder / "bank.csv", "--row", 20, "--guess").stdout
+    assert "debt ratio" in told
+    assert "applied" not in told  # rules read several columns of a date, and dates stay
     for row in range(20, 40):
-        told = ferl("certify", folder / "model.json", folder / "bank.csv", "--row", row, "--guess").stdout
+        told = ferl("certify", folder / "tree.json", folder / "bank.csv", "--row", row, "--guess").stdout
         assert "units of scale" not in told
         assert re.match(r"The label (stays|is) (granted|denied)\b", told)
         if "applied" in told:

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
-from ferl import FERLClassifier
+import javascript
+from ferl import FERLClassifier, ModelFileError, export_text, load_model, save_model
+from ferl._models.model_file import json_text, model_to_form
+from ferl._sklearn import check_rows
+from ferl.export import Scorecard
 from ferl.onnx import onnx_inputs, to_onnx
-from onnx_examples import run, session_of
+from ferl.saving import _contents
+from ferl.streaming import fit_batches
+from onnx_examples import assert_answers, run, session_of
+from printed_model import PrintedModel
+from stream_examples import in_batches
+from test_report_engine import assert_same
 
 
 def table(n=1500, seed=0, n_classes=2):
@@ -82,3 +94,86 @@ def test_constraints_in_the_order_of_the_features_leave_out_indicators(missing_c
     in_order.partial_fit(frame[:300], y[:300])
     line = pd.concat([rows[:1]] * 400, ignore_index=True).assign(a=np.linspace(-5, 5, 400))
     assert (np.diff(in_order.decision_function(line)) >= -1e-9).all()
+
+
+OPTIONS = {
+    "plain": {},
+    "indicators": {"missing_conditions": True, "max_rules": 5},
+    "effort": {"effort": 2, "max_rules": "auto"},
+    "monotone": {"monotonic_cst": {"c": -1}, "missing_conditions": True, "max_rules": 5},
+    "balanced": {"class_weight": "balanced", "growth_rows": 1300},
+}
+
+
+def bits(clf):
+    """The model file, apart from the number of threads."""
+    return json_text(model_to_form(*_contents(clf.set_params(n_jobs=None))))
+
+
+@pytest.fixture(scope="module", params=OPTIONS)
+def learned(request):
+    """A table with gaps that matter, and a classifier with curves and maps, of indicators too where it may."""
+    frame, y = table(2000, seed=11)
+    lacks = np.random.default_rng(3).random(len(frame)) < 0.3
+    frame.loc[lacks, "b"] = np.nan
+    y = np.where(lacks & (frame["c"] > 0), "no", np.where(lacks & frame["flag"], "yes", y))
+    clf = with_maps(frame, y, **OPTIONS[request.param])
+    reads_indicator = any(column >= frame.shape[1] for read in clf.model_.curves.term_columns for column in read)
+    assert reads_indicator or request.param not in ("indicators", "monotone")
+    return clf, frame, y
+
+
+def test_threads_order_of_rows_and_batches_change_no_bit(learned):
+    clf, frame, y = learned
+    order = np.random.default_rng(5).permutation(len(y))
+    expected = bits(clf)
+    assert bits(clone(clf).set_params(n_jobs=3).fit(frame.iloc[order], y[order])) == expected
+    assert bits(fit_batches(in_batches(431, frame, y), estimator=clf)) == expected
+
+
+def test_weight_two_is_the_row_twice_and_weight_zero_is_no_row(learned):
+    clf, frame, y = learned
+    weight = np.random.default_rng(6).choice([1, 2], len(y))
+    weighted = clone(clf).fit(frame, y, sample_weight=weight.astype(float))
+    assert bits(weighted) == bits(clone(clf).fit(frame.iloc[np.repeat(np.arange(len(y)), weight)], y.repeat(weight)))
+    more, labels = pd.concat([frame, frame[:100]]), np.append(y, y[::-1][:100])
+    assert bits(clone(clf).fit(more, labels, sample_weight=np.append(np.ones(len(y)), np.zeros(100)))) == bits(clf)
+
+
+def test_every_medium_has_the_same_answers(learned, tmp_path):
+    clf, frame, _ = learned
+    rows = beside(frame)
+    expected = clf.predict_proba(rows)
+    save_model(clf, tmp_path / "model.json")
+    np.testing.assert_array_equal(load_model(tmp_path / "model.json").predict_proba(rows), expected)
+    one_by_one = [clf.predictor().predict_proba(rows.iloc[k].to_dict()) for k in range(20)]
+    np.testing.assert_array_equal(np.reshape(one_by_one, (20, 2)), expected[:20])
+    assert_answers(run(session_of(to_onnx(clf)), onnx_inputs(clf, rows)), clf, rows, tolerance=1e-9)
+    assert_same(javascript.judge(clf.model_, check_rows(clf, rows)[:, : clf.n_features_in_]), clf, rows)
+    np.testing.assert_allclose(Scorecard(clf).predict_proba(rows), expected, atol=1e-9)
+
+
+def test_the_exact_text_has_the_same_answers(learned):
+    clf, frame, _ = learned
+    rows = beside(frame)[:40]
+    printed = PrintedModel(export_text(clf, exact=True, width=1_000_000))
+    np.testing.assert_allclose(printed.probabilities(rows), clf.predict_proba(rows), atol=1e-9)
+
+
+def test_contributions_add_up_and_probabilities_are_between_belief_and_plausibility(learned):
+    clf, frame, _ = learned
+    rows = beside(frame)
+    evidence, log_odds = clf.predict_evidence(rows), clf.decision_function(rows)
+    for parts in (clf.contributions(rows), clf.feature_contributions(rows)):
+        np.testing.assert_allclose(np.diff(parts.sum(axis=1))[:, 0], log_odds, atol=1e-10)
+    assert (evidence.belief <= evidence.probability + 1e-12).all()
+    assert (evidence.probability <= evidence.plausibility + 1e-12).all()
+
+
+def test_a_file_whose_curves_are_empty_is_refused(tmp_path):
+    save_model(with_maps(*table()), tmp_path / "model.json")
+    form = json.loads((tmp_path / "model.json").read_text())
+    form["weights"]["curves"] = {name: [] for name in form["weights"]["curves"]}
+    (tmp_path / "model.json").write_text(json.dumps(form))
+    with pytest.raises(ModelFileError, match="without curves"):
+        load_model(tmp_path / "model.json")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.datasets import load_iris
 from sklearn.pipeline import make_pipeline
@@ -20,6 +21,16 @@ sio = pytest.importorskip("skops.io", reason='skops is not installed: pip instal
 PAGE = Path(__file__).parent.parent / "docs" / "guide" / "plots.md"
 
 
+def journeys() -> tuple[Any, Any]:
+    """A wave and an interaction for curves and maps, a category of many values, and days that differ."""
+    rng, n = np.random.default_rng(0), 1500
+    x, sign, city, day = rng.normal(size=n), rng.normal(size=n), rng.integers(0, 30, n), rng.integers(0, 60, n)
+    score = 2 * np.sin(6 * x) * np.sign(sign) + 2 * rng.normal(size=30)[city] + 2 * rng.normal(size=60)[day]
+    start = pd.Timestamp("2019-01-01")
+    X = pd.DataFrame({"x": x, "sign": sign, "city": city.astype(str), "day": start + pd.to_timedelta(day, unit="D")})
+    return X, rng.random(n) < 1 / (1 + np.exp(-score - 2 * (day % 7 == 2)))
+
+
 def models() -> dict[str, tuple[Any, Any, Any]]:
     X, y = load_iris(return_X_y=True)
     mixed = mixed_table(np.random.default_rng(0), n=200)
@@ -30,6 +41,7 @@ def models() -> dict[str, tuple[Any, Any, Any]]:
         "compact": (FERLTreeClassifier("compact", random_state=0), X, y),
         "few rules in words": (FERLClassifier(words=True, random_state=0), mixed.frame, mixed.y),
         "an expert's words": (FERLTreeClassifier("compact", words=words, random_state=0), X, y),
+        "curves, maps and derived columns": (FERLClassifier(random_state=0), *journeys()),
         "mixed": (FERLTreeClassifier("medium", missing_conditions=True, random_state=0), mixed.frame, mixed.y),
         "mixed words": (FERLTreeClassifier("compact", random_state=0), mixed.frame, mixed.y),
         "pipeline": (make_pipeline(StandardScaler(), FERLTreeClassifier("medium", random_state=0)), X, y),

@@ -270,16 +270,17 @@ struct Tuning {
   double grid_fast_rate = 0.35, grid_many_weight = 40'000;
   // Levels of a curve's step; with few rows fewer. Prototype.
   std::size_t grid_few_levels = 3, grid_levels = 5;
+  // From this weight on rows are not few. Prototype.
   double grid_some_weight = 5000;
-  // What a step must gain, for a map so many times as much. Halved each time: it replaces tuning by the number of rows.
-  // Prototype.
+  // What a step must gain. Halved each time: it replaces tuning by the number of rows. Prototype.
   std::vector<double> grid_thresholds = {32, 16, 8, 4, 2, 1, 0.5, 0.25};
+  // A step of a map must gain so many times as much. Prototype.
   double grid_map_price = 2;
   // Rounds with a threshold, and with the last one. Prototype.
   std::size_t grid_rounds = 60, grid_last_rounds = 360;
-  // Rounds without a better validation loss before boosting ends, see grid_fast_rate. By how much it must be better.
-  // Prototype.
+  // Rounds without a better validation loss before boosting ends; see grid_fast_rate.
   std::size_t grid_patience = 15;
+  // By how much it must be better. Prototype.
   double grid_better = 1e-6;
   // The threshold falls when no more of the terms than this share move. Prototype.
   double grid_moving_share = 0.05;
@@ -301,8 +302,9 @@ struct Tuning {
   std::size_t grid_pair_columns = 48;
   // Rows, rows x channels and bins of an axis in the scan of pairs. Prototype; work: round number.
   std::size_t grid_scan_rows = 60'000, grid_scan_work = 200'000, grid_scan_bins = 12;
-  // Pairs that are boosted for a while, at most one for so much weight. Prototype.
+  // Pairs that are boosted for a while, at most. Prototype.
   std::size_t grid_candidates = 100;
+  // At most one of them for so much weight. Prototype.
   double weight_per_map = 100;
   // Thresholds and rows of that while, before those worth most are taken: with 4 and 30,000 validation on flights has
   // log-loss 0.4433, with 6 and 100,000 it has 0.4422; few rows and low thresholds rank by noise (0.4450).

@@ -685,6 +685,8 @@ def _curves(form: dict[str, Any] | None, n_categories: Ints) -> CurvesAndMaps | 
     if form is None:
         return None
     where, sizes = "weights.curves", [len(own) for own in form["value"]]
+    if not sizes:
+        raise wrong(where, "a model without curves and maps has null here")
     cuts = [axis for pair in form["cuts"] for axis in pair]
     column = np.array(form["column"], dtype=np.int32).reshape(-1, 2)
     is_map = column[:, 1] >= 0
@@ -699,7 +701,7 @@ def _curves(form: dict[str, Any] | None, n_categories: Ints) -> CurvesAndMaps | 
         np.cumsum([0, *map(len, cuts)], dtype=np.int32),
         np.concatenate([np.zeros(0), *cuts]),
         np.cumsum([0, *sizes], dtype=np.int32),
-        np.concatenate(form["value"]) if sizes else np.zeros((0, 1)),
+        np.concatenate(form["value"]),
         np.concatenate([np.zeros(0), *form["support"]]),
         n_categories,
     )

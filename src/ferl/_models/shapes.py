@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from ferl._models.model import kept_by_model
+from ferl._models.model import Model, kept_by_model
 from ferl._models.rule_model import RuleModel
-from ferl._models.terms import CurvesAndMaps, Terms
+from ferl._models.terms import CurvesAndMaps, Terms, cells_from_cuts
 from ferl._models.tree import FuzzyTree
 from ferl._models.tree_model import TreeModel
 from ferl._tables import Derived, add_up_derived, with_derived
-from ferl._util.arrays import Floats
+from ferl._util.arrays import Bools, Floats
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -344,7 +344,7 @@ def _impurity(class_weight: Floats) -> Floats:
     return np.asarray(weight - np.divide(squares, weight, out=np.zeros(len(weight)), where=weight > 0))
 
 
-def kept_rows(model: RuleModel) -> Floats:
+def kept_rows(model: Model) -> Floats:
     """Training rows that the model keeps, shape (n_kept, n_columns).
 
     All of them where they are few. Otherwise rows that cover the others, so that unusual rows are more frequent here.
@@ -374,6 +374,35 @@ def _corners(model: RuleModel, feature: int, rules: Sequence[int], pictures: Seq
                 found |= {*cuts.tolist(), *np.nextafter(cuts, np.inf).tolist()}
     bends = sorted(value for value in found if np.isfinite(value))
     return np.array(bends or [float(np.nan_to_num(model.ranges[feature, 0], posinf=0.0))])
+
+
+def cell_edges(model: RuleModel, shape: Shape, axis: int, low: float, high: float, n_least: int = 0) -> Floats:
+    """Edges of the cells of maps along a number, between two ends; where rules bend, so many even ones besides."""
+    assert model.curves is not None
+    feature, found = shape.features[axis], [np.array([low, high])]
+    for term in shape.pictures:
+        columns = model.curves.term_columns[term]
+        found += [model.curves.cuts(term)[columns.index(feature)]] if feature in columns else []
+    if shape.rules:
+        found.append(np.linspace(low, high, n_least + 1))
+    edges = np.unique(np.concatenate(found))
+    return np.asarray(edges[(edges >= low) & (edges <= high)])
+
+
+def is_supported(model: RuleModel, shape: Shape, first: Floats, second: Floats) -> Bools:
+    """Whether training rows lie in the cells of maps that hold values, shape (n_first, n_second)."""
+    curves, found = model.curves, np.full((len(first), len(second)), not shape.pictures)
+    values = dict(zip(shape.features, (first, second), strict=False))
+    for term in shape.pictures:
+        assert curves is not None
+        columns, cuts = curves.term_columns[term], curves.cuts(term)
+        cells = [
+            cells_from_cuts(values[column], own, int(curves.n_categories[column]))
+            for column, own in zip(columns, cuts, strict=True)
+        ]
+        own = curves.support[curves.cells(term)].reshape(curves.shape(term))[np.ix_(*cells)] > 0
+        found |= own if columns[0] == shape.features[0] else own.T
+    return found
 
 
 def mean_firing(model: RuleModel) -> Floats:

@@ -12,13 +12,13 @@ import numpy as np
 
 from ferl._models.model import Model, kept_by_model
 from ferl._models.rule_model import RuleModel
-from ferl._models.shapes import Curve, Shape, read_shapes
+from ferl._models.shapes import Curve, Shape, kept_rows, read_shapes
 from ferl._models.terms import CurvesAndMaps
 from ferl._tables.derived import CategoryEvidence, DayEvidence
 from ferl._tables.values import date_text
 from ferl._tell.conditions import date_at, value_at
 from ferl._tell.statements import Style, statements, weight_text
-from ferl._util.arrays import Floats
+from ferl._util.arrays import Bools, Floats
 from ferl._util.text import category_text, has_words, number_text
 
 COMPARED = ("the higher ", "the later ")  # how sentences on curves over numbers and over dates begin
@@ -26,6 +26,9 @@ OUTSIDE_CARD = (
     "A value that no line has counts as the nearest one; outside of what training saw, probabilities come closer to "
     "the class frequencies than the total does."
 )
+MAX_RANGES = 12  # of a curve, and cells of a map, that texts tell one by one
+MAX_TURNS = 6  # of a line whose course is told, its ends among them
+_TURN = 0.15  # of the height of a line: smaller ways back are no turns
 _LEVEL = 0.005  # weights that differ by less read the same
 _NOTHING = 1e-9  # points
 MOST_NAMED = 12  # values of a column of evidence that texts name
@@ -43,8 +46,9 @@ def corner_text(corners: Floats, index: int, decimals: int | None = None) -> str
 
 
 def _gap(corners: Floats, index: int) -> float:
-    """How far a corner lies from its nearest neighbour; 0 where there is none."""
-    gaps = np.diff(corners)[max(index - 1, 0) : index + 1]
+    """How far a corner lies from its nearest neighbour, those of the same step left out; 0 where there is none."""
+    gaps = np.abs(np.delete(corners, index) - corners[index])
+    gaps = gaps[gaps > 2 * np.spacing(abs(corners[index]))]
     return float(gaps.min()) if len(gaps) else 0.0
 
 
@@ -73,12 +77,11 @@ def curve_lines(style: Style, curve: Curve) -> list[str]:
         told.append(f"any other: {style.weight(curve.unseen - curve.mean)}")
     elif _is_level(evidence):
         told = [f"any number: {style.weight(evidence[0])}"]
-    else:
+    elif is_binary(model, curve):
         told = [f"{value}: {style.weight(own)}" for value, own in zip(values, evidence, strict=True)]
-        if not is_binary(model, curve):
-            lines.append(f"     {_sentence(style, curve, evidence)}")
-            # Of two corners and two classes the sentence has both ends.
-            told = [] if style.is_two and len(evidence) == 2 else [f"at {text}" for text in told]
+    else:
+        lines.append(f"     {_sentence(style, curve, evidence)}")
+        told = _corner_texts(style, evidence, values) if not curve.pictures else _range_texts(style, curve)
     if model.had_missing(curve.feature):
         told.append(f"missing: {style.weight(curve.missing - curve.mean)}")
     return [*lines, f"     {'; '.join(told)}"] if told else lines
@@ -112,6 +115,26 @@ def evidence_of_values(model: Model, column: int) -> tuple[Sequence[str], Floats
     return ([date_text(float(day)) for day in own.days], own.evidence) if isinstance(own, DayEvidence) else None
 
 
+def _corner_texts(style: Style, evidence: Floats, values: list[str]) -> list[str]:
+    """The weights at all corners; none where the sentence has both ends, of two corners and two classes."""
+    if style.is_two and len(evidence) == 2:
+        return []
+    return [f"at {value}: {style.weight(own)}" for value, own in zip(values, evidence, strict=True)]
+
+
+def _range_texts(style: Style, curve: Curve) -> list[str]:
+    """The weights of ranges, of many ranges those that are left when neighbours that differ least are merged."""
+    pieces = pieces_of(curve)
+    shown = few_pieces(style.model, curve, pieces)
+    told = []
+    for text, piece in zip(piece_texts(style, curve, shown), shown, strict=True):
+        start, end = style.weight(piece.start - curve.mean), style.weight(piece.end - curve.mean)
+        told.append(f"{text}: {start if start == end else f'{start} to {end}'}")
+    if len(shown) < len(pieces):
+        told[0] = f"on average, in {len(shown)} ranges of {len(pieces)}: {told[0]}"
+    return told
+
+
 def terms_text(shape: Shape) -> str:
     """The terms behind a shape: "rules 2, 7, curve", say."""
     numbers = ", ".join(str(rule + 1) for rule in shape.rules)
@@ -127,7 +150,9 @@ def curve_summary(style: Style, curve: Curve) -> str:
     if curve.is_categorical or is_binary(style.model, curve):
         return f"{name} {_extremes(style, curve, evidence)}"
     sentence = _sentence(style, curve, evidence)
-    return sentence if sentence.startswith(COMPARED) else f"{name} {sentence}"
+    if sentence.startswith(COMPARED):
+        return sentence
+    return f"{name}{'' if sentence.startswith('speaks') else ':'} {sentence}"
 
 
 def is_told_as_curve(model: Model, curve: Curve) -> bool:
@@ -150,18 +175,20 @@ def _sentence(style: Style, curve: Curve, evidence: Floats) -> str:
     """How evidence that is not level changes with a number."""
     lines = evidence[:, 1:] - evidence[:, :1] if style.is_two else evidence
     rise = lines[-1] - lines[0]
-    steps = np.diff(lines, axis=0)
-    is_steady = np.asarray((steps >= -_LEVEL).all(axis=0) | (steps <= _LEVEL).all(axis=0))
+    # Many small steps back are a way back: a steady line never lies below what it has reached.
+    back = [np.maximum.accumulate(own, axis=0) - own for own in (lines, -lines)]
+    is_steady = np.asarray((back[0] <= _LEVEL).all(axis=0) | (back[1] <= _LEVEL).all(axis=0))
     if not style.is_two:
         is_steady &= (np.ptp(lines, axis=0) > _LEVEL) & (np.abs(rise) > _LEVEL)
     steady = [c for c in np.argsort(-np.abs(rise), kind="stable").tolist() if is_steady[c]]
     if not steady:
-        return _extremes(style, curve, evidence)
-    moves = np.flatnonzero(np.abs(steps[:, steady]).max(axis=1) > 0)
+        return _course(style, curve, evidence, lines) if curve.pictures else _extremes(style, curve, evidence)
+    moves = np.flatnonzero(np.abs(np.diff(lines, axis=0)[:, steady]).max(axis=1) > 0)
     low, high = curve_value(style, curve, int(moves[0])), curve_value(style, curve, int(moves[-1]) + 1)
     spans = [f"from {weight_text(own[0])} to {weight_text(own[-1])}" for own in lines.T]
     compared = COMPARED[1 if style.model.column_kind(curve.feature).is_date else 0]
-    start = f"{compared}{style.names[curve.feature]}, from {low} to {high}, the more it speaks"
+    between = f", from {low} to {high}," if low != high else ","
+    start = f"{compared}{style.names[curve.feature]}{between} the more it speaks"
     if style.is_two:
         return f"{start} for {style.classes[1 if rise[0] > 0 else 0]}: {spans[0]}"
     sides = (("for", 1), ("against", -1))
@@ -169,15 +196,171 @@ def _sentence(style: Style, curve: Curve, evidence: Floats) -> str:
     return f"{start} {' and '.join(f'{side} {style.classes[c]} ({spans[c]})' for side, c in moved)}"
 
 
+def _course(style: Style, curve: Curve, evidence: Floats, lines: Floats) -> str:
+    """The ways up and down of a line that is not steady; of several classes, of the one that moves furthest."""
+    c = int(np.ptp(lines, axis=0).argmax())
+    line, named = lines[:, c], style.classes[1 if style.is_two else c]
+    turns = _turns(line, _TURN * float(np.ptp(line)))
+    if len(turns) > MAX_TURNS:
+        return f"{_extremes(style, curve, evidence)}, with {len(turns) - 2} turns"
+    ways = []
+    for before, k in pairwise(turns):
+        verb = "rises" if line[k] > line[before] else "falls"
+        ways.append(f"{verb} to {weight_text(line[k])} ({curve_place(style, curve, k)})")
+    mostly = "mostly " if len(ways) == 1 else ""
+    return f"evidence for {named} begins at {weight_text(line[0])}, {mostly}{', '.join(ways)}"
+
+
+def _turns(line: Floats, least: float) -> list[int]:
+    """The first point of a line, the points where it turns by at least so much, and where its last way leads."""
+    found, way, low, high = [0], 0, 0, 0  # the lowest and highest points since the last turn
+    for k, value in enumerate(line.tolist()):
+        low, high = (k if value < line[low] else low), (k if value > line[high] else high)
+        is_down, is_up = way >= 0 and value < line[high] - least, way <= 0 and value > line[low] + least
+        if is_down or is_up:
+            # A small way before the first large one is none.
+            found += [high if is_down else low] if way else []
+            way, low, high = (-1 if is_down else 1), k, k
+    return [*dict.fromkeys([*found, high if way > 0 else low])]
+
+
 def _extremes(style: Style, curve: Curve, evidence: Floats) -> str:
     """Which values speak most for a class: for either of two, or for the one that the feature moves furthest."""
     if not style.is_two:
         c = int(np.ptp(evidence, axis=0).argmax())
-        return f"speaks most for {style.classes[c]} at {curve_value(style, curve, int(evidence[:, c].argmax()))}"
+        return f"speaks most for {style.classes[c]} {curve_place(style, curve, int(evidence[:, c].argmax()))}"
     line = evidence[:, 1] - evidence[:, 0]
     ends = ((1, int(line.argmax())), (0, int(line.argmin())))
-    told = [f"most for {style.classes[c]} at {curve_value(style, curve, k)} ({weight_text(line[k])})" for c, k in ends]
+    told = [f"most for {style.classes[c]} {curve_place(style, curve, k)} ({weight_text(line[k])})" for c, k in ends]
     return f"speaks {' and '.join(told)}"
+
+
+def curve_place(style: Style, curve: Curve, index: int) -> str:
+    """Where a corner is: "at 3", or the level range that it belongs to, "from 3 to 5", "above 5"."""
+    if curve.pictures and not curve.is_categorical and not is_binary(style.model, curve):
+        value, pieces = float(curve.values[index]), pieces_of(curve)
+        # The ends of a range are those of steps: the number behind a cut begins the next range.
+        inside = [k for k, own in enumerate(pieces) if own.low < value <= own.high and own.is_level]
+        if inside and len(pieces) > 1:
+            text = piece_texts(style, curve, pieces)[inside[0]]
+            return text if text.startswith(("up to", "above", "from")) else f"from {text}"
+    return f"at {curve_value(style, curve, index)}"
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Ranges
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """A range of numbers, above ``low`` and up to ``high``, over which a curve is straight, from start to end."""
+
+    low: float
+    high: float
+    start: Floats
+    end: Floats
+
+    @property
+    def is_level(self) -> bool:
+        """Whether the curve has one value all over it."""
+        return bool(np.abs(self.end - self.start).max() <= _NOTHING)
+
+
+def pieces_of(curve: Curve) -> list[Piece]:
+    """The ranges of a curve over numbers, neighbours of the same level as one."""
+    values, evidence = curve.values, curve.evidence
+    found = [Piece(-np.inf, float(values[0]), evidence[0], evidence[0])]
+    for k in range(len(values)):
+        low, high = float(values[k]), float(values[k + 1]) if k + 1 < len(values) else np.inf
+        if high == np.nextafter(low, np.inf):
+            continue  # a step: no number lies between
+        is_behind_step = k > 0 and low == np.nextafter(values[k - 1], np.inf)
+        own = Piece(
+            float(values[k - 1]) if is_behind_step else low, high, evidence[k], evidence[min(k + 1, len(values) - 1)]
+        )
+        last = found[-1]
+        if last.is_level and own.is_level and np.abs(own.start - last.start).max() <= _NOTHING:
+            found[-1] = replace(last, high=high)
+        else:
+            found.append(own)
+    return found
+
+
+def piece_texts(style: Style, curve: Curve, pieces: Sequence[Piece]) -> list[str]:
+    """Ranges as people write them: "up to 3", "3 to 5", "above 5", or "from 5" where the curve has no step at 5."""
+    ends = np.array([piece.low for piece in pieces[1:]])
+    if not len(ends):
+        return ["any number"]
+    edges = replace(curve, values=ends)
+    texts = [curve_value(style, edges, k) for k in range(len(ends))]
+    is_step = np.abs(pieces[-1].start - pieces[-2].end).max() > _NOTHING
+    between = [f"{low} to {high}" for low, high in pairwise(texts)]
+    return [f"up to {texts[0]}", *between, f"{'above' if is_step else 'from'} {texts[-1]}"]
+
+
+def few_pieces(model: Model, curve: Curve, pieces: list[Piece], most: int = MAX_RANGES) -> list[Piece]:
+    """At most so many ranges: neighbours that differ least become one, with their mean over the training rows."""
+    if len(pieces) <= most:
+        return pieces
+    rows = kept_rows(model)[:, curve.feature]
+    edges = [piece.high for piece in pieces[:-1]]
+    # Ranges without rows count a little, so that they have a mean, too.
+    counts = np.bincount(np.searchsorted(edges, rows[~np.isnan(rows)]), minlength=len(pieces))
+    weight = np.asarray(counts + 1e-3, dtype=np.float64)
+    value = np.array([(piece.start + piece.end) / 2 for piece in pieces])
+    (groups, _), value = merged_cells(value[:, None], weight[:, None], most)
+    return [
+        Piece(pieces[own[0]].low, pieces[own[-1]].high, mean, mean)
+        for own, mean in zip(groups, value[:, 0], strict=True)
+    ]
+
+
+def merged_cells(
+    value: Floats, weight: Floats, most: int, apart: Sequence[Sequence[int]] = ((), ())
+) -> tuple[list[list[list[int]]], Floats]:
+    """Merge neighbouring rows and columns of a table, those that differ least first.
+
+    Parameters
+    ----------
+    value : ndarray of shape (n_rows, n_columns, n_classes)
+        Weights of evidence.
+    weight : ndarray of shape (n_rows, n_columns)
+        Training weight of the cells, above zero.
+    most : int
+        Stop at so many cells.
+    apart : sequence of two sequences of int, default=((), ())
+        Rows and columns that stay alone.
+
+    Returns
+    -------
+    groups : list of two lists of lists of int
+        The rows, and the columns, that became one.
+    value : ndarray of shape (n_groups of rows, n_groups of columns, n_classes)
+        Weighted means.
+    """
+    groups = [[[k] for k in range(n)] for n in weight.shape]
+    total = value * weight[..., None]
+    while len(groups[0]) * len(groups[1]) > most:
+        costs = [_merging_costs(total, weight, axis, groups[axis], apart[axis]) for axis in (0, 1)]
+        axis = int(np.argmin([own.min(initial=np.inf) for own in costs]))
+        if not np.isfinite(costs[axis].min(initial=np.inf)):
+            break
+        k = int(costs[axis].argmin())
+        starts = [0, *range(1, k + 1), *range(k + 2, len(groups[axis]))]
+        total, weight = np.add.reduceat(total, starts, axis), np.add.reduceat(weight, starts, axis)
+        groups[axis][k : k + 2] = [groups[axis][k] + groups[axis][k + 1]]
+    return groups, total / weight[..., None]
+
+
+def _merging_costs(total: Floats, weight: Floats, axis: int, groups: list[list[int]], apart: Sequence[int]) -> Floats:
+    """What merging each row, or column, with the next one adds to the squared error."""
+    total, weight = np.moveaxis(total, axis, 0), np.moveaxis(weight, axis, 0)
+    mean = total / weight[..., None]
+    shared = weight[1:] * weight[:-1] / (weight[1:] + weight[:-1])
+    cost = (shared[..., None] * np.diff(mean, axis=0) ** 2).sum(axis=(1, 2))
+    alone = np.array([own[0] in apart for own in groups])
+    return np.where(alone[1:] | alone[:-1], np.inf, cost)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -276,29 +459,35 @@ class ScoreTable:
     @cached_property
     def lines(self) -> tuple[ScoreLine, ...]:
         """Curves and rules line by line, the most important first."""
+        return tuple(self.told())
+
+    def told(self, most: int | None = None) -> list[ScoreLine]:
+        """The lines; at most so many for each curve over numbers and each map, which are then means."""
         told, found = statements(self.model), []
         for shape in self.shapes:
             if isinstance(shape, Curve):
-                found += _curve_lines(self.style, shape)
+                found += _curve_lines(self.style, shape, most)
                 continue
             for rule in shape.rules:
                 when, own = self.style.conditions(told[rule]) or "always", self.weight[rule]
                 found.append(ScoreLine(f"rule {rule + 1}", when, (rule,), np.nan, np.nan, own, own))
             for term in shape.pictures:
-                found += self._map_lines(term)
-        return tuple(found)
+                found += self._map_lines(term, most)
+        return found
 
-    def _map_lines(self, term: int) -> list[ScoreLine]:
-        """A line for each cell of a map in which training rows were."""
-        curves = self.model.curves
+    def _map_lines(self, term: int, most: int | None) -> list[ScoreLine]:
+        """A line for each cell of a map, neighbours with the same weights as one."""
+        curves, found = self.model.curves, []
         assert curves is not None
         assert self.value is not None
-        columns, cells = curves.term_columns[term], curves.cells(term)
-        name = " and ".join(self.style.names[column] for column in columns)
-        first, second = (cell_texts(self.style, curves, term, axis) for axis in (0, 1))
-        when = [f"{one}; {other}" for one in first for other in second]
-        lines = zip(when, self.value[cells], curves.support[cells].tolist(), strict=True)
-        return [ScoreLine(name, own, (), np.nan, np.nan, value, value) for own, value, weight in lines if weight > 0]
+        name = " and ".join(self.style.names[column] for column in curves.term_columns[term])
+        told = read_map(self.style, curves, term, self.value, math.inf if most is None else most)
+        for row, text in enumerate(told.rows):
+            for own in told.runs(row):
+                value = told.value[row, own[0]]
+                when = f"{text}; {told.column_text(own)}"
+                found.append(ScoreLine(name, when, (), np.nan, np.nan, value, value))
+        return found
 
     def with_base(self) -> list[ScoreLine]:
         """The lines, below the one that all rows begin with."""
@@ -340,24 +529,137 @@ def read_score_table(
     return ScoreTable(model, style, (scale_base or scale)(base), tuple(found), scale(model.rules.weight), value)
 
 
-def cell_texts(style: Style, curves: CurvesAndMaps, term: int, axis: int) -> list[str]:
+@dataclass(frozen=True, eq=False)
+class ToldMap:
+    """A map as a table.
+
+    Attributes
+    ----------
+    rows : list of str
+        Values of the first feature.
+    columns : list of list of int
+        Cells of the second feature, those together that were merged.
+    axis : AxisTexts
+        What these are called.
+    value : ndarray of shape (n_rows, n_columns, n_classes)
+        What they add.
+    is_known : ndarray of shape (n_rows, n_columns)
+        Cells that training rows were in, or that add something.
+    n_cells : int
+        Number of cells before neighbours were merged.
+    """
+
+    rows: list[str]
+    columns: list[list[int]]
+    axis: AxisTexts
+    value: Floats
+    is_known: Bools
+    n_cells: int
+
+    def runs(self, row: int) -> list[list[int]]:
+        """Neighbouring columns of a row that add the same, without those that are not known."""
+        found: list[list[int]] = []
+        for k in np.flatnonzero(self.is_known[row]).tolist():
+            is_same = found and found[-1][-1] == k - 1 and self.axis.may_merge(self.columns[k - 1], self.columns[k])
+            if is_same and np.abs(self.value[row, k] - self.value[row, k - 1]).max() <= _NOTHING:
+                found[-1].append(k)
+            else:
+                found.append([k])
+        return found
+
+    def column_text(self, columns: Sequence[int]) -> str:
+        """Some neighbouring columns."""
+        return self.axis.text([cell for own in columns for cell in self.columns[own]])
+
+
+@dataclass(frozen=True, eq=False)
+class AxisTexts:
     """The cells of one axis of a curve or map: "missing", ranges of numbers or categories, "any other"."""
+
+    names: tuple[str, ...]
+    ends: tuple[str, ...]
+
+    @property
+    def apart(self) -> tuple[int, ...]:
+        """Cells that are told by themselves: missing values, and categories that training did not have."""
+        return (0, len(self.names) + 1) if self.names else (0,)
+
+    def may_merge(self, *groups: Sequence[int]) -> bool:
+        """Whether these cells may be told together."""
+        return not any(cell in self.apart for own in groups for cell in own)
+
+    def text(self, cells: Sequence[int]) -> str:
+        """Some neighbouring cells."""
+        first, last = cells[0], cells[-1]
+        if first == 0:
+            return "missing"
+        if self.names:
+            return ", ".join(self.names[cell - 1] for cell in cells) if last <= len(self.names) else "any other"
+        if first == 1:
+            return f"up to {self.ends[last - 1]}" if last <= len(self.ends) else "any number"
+        low = self.ends[first - 2]
+        return f"above {low} to {self.ends[last - 1]}" if last <= len(self.ends) else f"above {low}"
+
+
+def axis_texts(style: Style, curves: CurvesAndMaps, term: int, axis: int) -> AxisTexts:
+    """The texts of the cells of one axis of a curve or map."""
     column, cuts = curves.term_columns[term][axis], curves.cuts(term)[axis]
-    model = style.model
+    model, kind = style.model, style.model.column_kind(column)
     if curves.n_categories[column]:
-        return ["missing", *map(category_text, model.category_names[column]), "any other"]
-    kind = model.column_kind(column)
+        return AxisTexts(tuple(map(category_text, model.category_names[column])), ())
     if kind.is_date:
-        ends = [date_at(float(own), _gap(cuts, k), kind) for k, own in enumerate(cuts)]
+        return AxisTexts((), tuple(date_at(float(own), _gap(cuts, k), kind) for k, own in enumerate(cuts)))
+    told = [kind.number(float(own)) for own in cuts]
+    ends = [
+        category_text(own) if has_words(own) else corner_text(cuts, k, style.decimals) for k, own in enumerate(told)
+    ]
+    return AxisTexts((), tuple(ends))
+
+
+def read_map(style: Style, curves: CurvesAndMaps, term: int, value: Floats, most: float = MAX_RANGES) -> ToldMap:
+    """A map as a table of about so many cells: neighbours that differ least become one, with their mean.
+
+    Parameters
+    ----------
+    style : Style
+        How features and values are called.
+    curves : CurvesAndMaps
+        Curves and maps of the model.
+    term : int
+        Which of them.
+    value : ndarray of shape (n_cells, n_columns)
+        What the cells of all curves and maps add, in any unit.
+    most : float, default=MAX_RANGES
+        Number of cells, those of missing values and unknown categories left out.
+
+    Returns
+    -------
+    ToldMap
+    """
+    shape, axes = curves.shape(term), [axis_texts(style, curves, term, axis) for axis in (0, 1)]
+    own = value[curves.cells(term)].reshape(*shape, -1)
+    support = curves.support[curves.cells(term)].reshape(shape)
+    is_known = (support > 0) | (np.abs(own).max(axis=-1) > _NOTHING)
+    inside = [[k for k in range(n) if k not in axis.apart] for n, axis in zip(shape, axes, strict=True)]
+    n_cells = len(inside[0]) * len(inside[1])
+    if n_cells <= most:
+        groups = [[[k] for k in range(n)] for n in shape]
     else:
-        told = [kind.number(float(own)) for own in cuts]
-        ends = [
-            category_text(own) if has_words(own) else corner_text(cuts, k, style.decimals) for k, own in enumerate(told)
+        grid = np.ix_(*inside)
+        found, _ = merged_cells(own[grid], support[grid] + 1e-3, int(most))
+        groups = [
+            [[0], *([inside[axis][k] for k in group] for group in found[axis]), *([k] for k in axes[axis].apart[1:])]
+            for axis in (0, 1)
         ]
-    if not ends:
-        return ["missing", "any number"]
-    between = [f"above {low} to {high}" for low, high in pairwise(ends)]
-    return ["missing", f"up to {ends[0]}", *between, f"above {ends[-1]}"]
+    starts = [[group[0] for group in own] for own in groups]
+
+    def summed(table: Floats) -> Floats:
+        return np.asarray(np.add.reduceat(np.add.reduceat(table, starts[0], 0), starts[1], 1))
+
+    weight = support + 1e-3 * is_known
+    mean = summed(own * weight[..., None]) / np.maximum(summed(weight), 1e-300)[..., None]
+    rows = [axes[0].text(group) for group in groups[0]]
+    return ToldMap(rows, groups[1], axes[1], mean, summed(is_known.astype(float)) > 0, n_cells)
 
 
 def _scaled(curve: Curve, scale: Callable[[Floats], Floats]) -> Curve:
@@ -371,35 +673,26 @@ def _scaled(curve: Curve, scale: Callable[[Floats], Floats]) -> Curve:
     )
 
 
-def _curve_lines(style: Style, curve: Curve) -> list[ScoreLine]:
-    """The lines of a curve whose mean was taken off."""
-    name, rules = style.names[curve.feature], curve.rules
-    evidence, nan = curve.evidence, np.nan
-    values = [curve_value(style, curve, k) for k in range(len(evidence))]
-    lines = []
+def _curve_lines(style: Style, curve: Curve, most: int | None) -> list[ScoreLine]:
+    """The lines of a curve whose mean was taken off; at most so many of a stored curve over numbers."""
+    name, rules, nan = style.names[curve.feature], curve.rules, np.nan
     if curve.is_categorical or is_binary(style.model, curve):
-        lines += [ScoreLine(name, text, rules, nan, nan, own, own) for text, own in zip(values, evidence, strict=True)]
+        values = [curve_value(style, curve, k) for k in range(len(curve.evidence))]
+        lines = [
+            ScoreLine(name, text, rules, nan, nan, own, own) for text, own in zip(values, curve.evidence, strict=True)
+        ]
     else:
-        lines += _interval_lines(name, rules, curve.values, evidence, values)
+        pieces = pieces_of(curve)
+        if most is not None and curve.pictures:
+            pieces = few_pieces(style.model, curve, pieces, most)
+        texts = piece_texts(style, curve, pieces)
+        lines = [
+            ScoreLine(name, text, rules, own.low, own.high, own.start, own.end)
+            for text, own in zip(texts, pieces, strict=True)
+        ]
     if curve.unseen is not None:
         lines.append(ScoreLine(name, "any other", rules, nan, nan, curve.unseen, curve.unseen))
     lines.append(ScoreLine(name, "missing", rules, nan, nan, curve.missing, curve.missing))
-    return lines
-
-
-def _interval_lines(
-    name: str, rules: tuple[int, ...], corners: Floats, evidence: Floats, values: list[str]
-) -> list[ScoreLine]:
-    """Below the first corner, between neighbouring corners, above the last one."""
-    if len(corners) == 1:
-        return [ScoreLine(name, "any number", rules, -np.inf, np.inf, evidence[0], evidence[0])]
-    lines = [ScoreLine(name, f"up to {values[0]}", rules, -np.inf, float(corners[0]), evidence[0], evidence[0])]
-    for k in range(len(corners) - 1):
-        if corners[k + 1] == np.nextafter(corners[k], np.inf):
-            continue  # a step: no number lies between
-        ends, when = (float(corners[k]), float(corners[k + 1])), f"{values[k]} to {values[k + 1]}"
-        lines.append(ScoreLine(name, when, rules, *ends, evidence[k], evidence[k + 1]))
-    lines.append(ScoreLine(name, f"from {values[-1]}", rules, float(corners[-1]), np.inf, evidence[-1], evidence[-1]))
     return lines
 
 

@@ -559,6 +559,11 @@ class RuleExplanation(Explanation):
             lines.append("A condition such as above 2..3 fits not at all up to 2 and fully from 3 on.")
         return Section(RULES_TITLE, tuple(lines))
 
+    def _about_missing(self, them: str) -> str:
+        """Rules fire as usual; curves and maps have a weight for missing values."""
+        more = " Curves and maps have a weight for missing values." if any(self.balance.pictures) else ""
+        return super()._about_missing(them) + more
+
     def _pictures_line(self) -> list[str]:
         """What curves and maps add together, where the model has some."""
         added = self.balance.pictures

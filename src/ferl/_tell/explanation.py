@@ -364,8 +364,12 @@ class Explanation(Readable):
             more = len(self.missing) - len(names)
             names += [f"{more} more"] * (more > 0)
             them = "it" if len(self.missing) == 1 else "them"
-            lines.append(f"Missing: {listed(names)}. {self._with_missing.format(them=them)}")
+            lines.append(f"Missing: {listed(names)}. {self._about_missing(them)}")
         return Section("What is not known", tuple(lines))
+
+    def _about_missing(self, them: str) -> str:
+        """What becomes of missing values."""
+        return self._with_missing.format(them=them)
 
     def _conflict(self) -> list[str]:
         """How much evidence is in conflict, where that is no cause of ignorance."""

@@ -14,7 +14,7 @@ from ferl._models.model import Model
 from ferl._models.rule_model import RuleModel
 from ferl._models.shapes import feature_importances, read_shapes
 from ferl._models.tree_model import TreeModel
-from ferl._tell.curves import COMPARED, curve_summary, curve_value
+from ferl._tell.curves import COMPARED, curve_place, curve_summary
 from ferl._tell.page import Section, Table
 from ferl._tell.render import Readable, as_plain
 from ferl._tell.statements import Statement, Style, statements, word_meanings
@@ -78,8 +78,8 @@ class ClassProfile:
         What the training rows of these rules have in each feature that matters, the most important first; empty where
         weights add up, and most rows fit rules in part.
     strongest : tuple of (str, str, float), or None
-        Where weights add up: the feature and its value that speak most for the class before all others, and by how
-        much, in log-odds beside what is usual; None where no value of a single feature does.
+        Where weights add up: the feature, its value ("at 3", "from 3 to 5") that speaks most for the class before all
+        others, and by how much, in log-odds beside what is usual; None where no value of a single feature does.
     is_answered : bool
         Whether it is the most probable class of some training row that the model keeps; True where it keeps none.
     """
@@ -377,7 +377,7 @@ def _strongest(model: RuleModel, style: Style, c: int) -> tuple[str, str, float]
         margin = evidence[:, c] - np.delete(evidence, c, axis=1).max(axis=1, initial=-np.inf)
         corner = int(margin.argmax())
         if np.inf > margin[corner] > (0.0 if found is None else found[2]):
-            found = model.column_names()[curve.feature], curve_value(style, curve, corner), float(margin[corner])
+            found = model.column_names()[curve.feature], curve_place(style, curve, corner), float(margin[corner])
     return found
 
 
@@ -395,7 +395,7 @@ def _class_line(profile: ClassProfile) -> str:
     start = f"{spoken(profile.label)}: {percent_text(profile.share)} of the training rows."
     if profile.strongest is not None:
         name, value, weight = profile.strongest
-        return f"{start} What speaks most for this class is {spoken(name)} at {value} ({weight:+.2f})."
+        return f"{start} What speaks most for this class is {spoken(name)} {value} ({weight:+.2f})."
     if not profile.rules:
         return f"{start} No rule speaks for this class before others."
     numbers = [str(number) for number in profile.rules[:MAX_NUMBERS]]

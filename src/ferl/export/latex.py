@@ -11,7 +11,7 @@ from ferl._models.model import Model
 from ferl._models.rule_model import RuleModel
 from ferl._models.tree_model import TreeModel
 from ferl._tell.conditions import Condition, listed_categories
-from ferl._tell.curves import read_score_table
+from ferl._tell.curves import MAX_RANGES, read_score_table
 from ferl._tell.render import escaped, latex_table
 from ferl._tell.statements import Statement, Style, in_sentence, probability_text, reader_names, statements, weight_text
 from ferl._util.arrays import Floats
@@ -38,7 +38,9 @@ def export_latex(
     mean.
 
     Rules whose weights add up are told by what they add up to: the weights of evidence at the ends of each interval of
-    a feature, of each category, and of rules on several features; of two classes the log-odds of the second one.
+    a feature, of each category, and of rules on several features; of two classes the log-odds of the second one. Of a
+    curve with more than 12 ranges, or a map with more cells, neighbours that differ least stand together, with their
+    mean over the training rows; :func:`ferl.export_scorecard` has all of them.
 
     Parameters
     ----------
@@ -126,7 +128,7 @@ def _(model: RuleModel, style: Style, max_rules: int | None, width: str) -> str:
 
     rows: list[Sequence[str]] = [("always", "", *weights(table.base, table.base))]
     told: set[int] = set()
-    for line in table.lines:
+    for line in table.told(MAX_RANGES):
         if max_rules is not None and len(told | set(line.rules)) > max_rules:
             break
         told |= set(line.rules)

@@ -26,7 +26,14 @@ from ferl._models.tree import Cuts
 from ferl._models.tree_model import TreeModel
 from ferl._tables import Missing
 from ferl._tables.derived import DatePart, KnownDate
-from ferl._tell.curves import cell_texts, curve_lines, evidence_of_values, evidence_text, is_told_as_curve
+from ferl._tell.curves import (
+    MAX_RANGES,
+    curve_lines,
+    evidence_of_values,
+    evidence_text,
+    is_told_as_curve,
+    read_map,
+)
 from ferl._tell.overview import Overview, read_accuracy
 from ferl._tell.overview import overview as read_overview
 from ferl._tell.statements import (
@@ -236,16 +243,16 @@ def _(model: RuleModel, style: Style, max_rules: int | None = None) -> list[str]
 
 
 def _map_lines(model: RuleModel, style: Style, term: int) -> list[str]:
-    """A map: one line for each cell of the first feature, with the weights along the second."""
+    """A map: one line for each range of the first feature, with the weights along the second."""
     curves = model.curves
     assert curves is not None
     names = [style.names[column] for column in curves.term_columns[term]]
-    rows, columns = (cell_texts(style, curves, term, axis) for axis in (0, 1))
-    table, support = curves.table(term), curves.support[curves.cells(term)].reshape(curves.shape(term))
-    lines = [f"{' and '.join(names)} (map)"]
-    for row, text in enumerate(rows):
-        known = [k for k in range(len(columns)) if support[row, k] > 0]
-        told = [f"{columns[k]}: {style.weight(table[row, k])}" for k in known]
+    table = read_map(style, curves, term, curves.value)
+    shown = sum(len(table.runs(row)) for row in range(len(table.rows)))
+    part = f", on average over parts of its {table.n_cells} cells" if shown < table.n_cells else ""
+    lines = [f"{' and '.join(names)} (map{part})"]
+    for row, text in enumerate(table.rows):
+        told = [f"{table.column_text(own)}: {style.weight(table.value[row, own[0]])}" for own in table.runs(row)]
         lines += [f"     {names[0]} {text}; {names[1]} {'; '.join(told)}"] if told else []
     return lines
 
@@ -253,11 +260,18 @@ def _map_lines(model: RuleModel, style: Style, term: int) -> list[str]:
 def _how_to_apply(model: RuleModel, style: Style, shapes: Sequence[Curve | Interaction]) -> list[str]:
     """What a reader needs to add up the lines above."""
     lines, in_words, categories = [], bool(model.tree.word), model.category_names
-    if any(isinstance(shape, Curve) and not shape.is_categorical for shape in shapes) and not in_words:
+    numbers = [shape for shape in shapes if isinstance(shape, Curve) and not shape.is_categorical]
+    if any(not shape.pictures for shape in numbers) and not in_words:
         lines.append(
             "Between two values of a number weights change in proportion; beyond the first and last they stay."
         )
-    if any(isinstance(shape, Interaction) for shape in shapes) or in_words:
+    if model.curves is not None:
+        lines.append(
+            "A range such as 2 to 3 holds the numbers above 2 and up to 3. Of a curve or map with more than "
+            f"{MAX_RANGES} ranges or cells, neighbours that differ least are told together by their mean; exact=True "
+            "prints all of them."
+        )
+    if any(isinstance(shape, Interaction) and shape.rules for shape in shapes) or in_words:
         lines.append(
             "A rule counts in proportion to how far it fits, the product of its conditions: above 2..3 fits not at all "
             "up to 2 and fully from 3 on. A missing or unknown value fits by the share of training rows that did."
@@ -306,7 +320,7 @@ _FITS = (
 )
 _CELLS = (
     "Add as well one line of each curve and map: the one in whose range a number lies, above its first end and up to "
-    "its last one, or that names the category."
+    "its last one, or that names the category; known is any value that is not missing."
 )
 _RULES = {
     "dempster": (
@@ -386,14 +400,17 @@ def _exact_pictures(model: RuleModel, names: Sequence[str], labels: Sequence[Any
         columns = curves.term_columns[term]
         axes = [_exact_cells(model, curves, term, axis) for axis in range(len(columns))]
         lines.append(f"{'map' if len(axes) == 2 else 'curve'}: {' and '.join(_quoted(names[k]) for k in columns)}")
-        cells = [" and ".join(own) for own in product(*axes)]
-        for cell, own in zip(cells, curves.value[curves.cells(term)], strict=True):
-            lines.append(f"     at {cell}: {_by_class(own, labels)}")
+        for cell, own in zip(product(*axes), curves.value[curves.cells(term)], strict=True):
+            if all(cell):
+                lines.append(f"     at {' and '.join(cell)}: {_by_class(own, labels)}")
     return lines
 
 
 def _exact_cells(model: RuleModel, curves: CurvesAndMaps, term: int, axis: int) -> list[str]:
+    """The cells of an axis; "": no row is in it, since an indicator is itself never missing."""
     column = curves.term_columns[term][axis]
+    if column >= model.n_features:
+        return ["", "known", "missing", ""]
     if curves.n_categories[column]:
         return ["missing", *map(_quoted, model.category_names[column]), "other"]
     ends = [-math.inf, *curves.cuts(term)[axis].tolist(), math.inf]

@@ -116,12 +116,21 @@ def class_patches(labels: Sequence[object], colours: Sequence[str]) -> list[Patc
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """A feature along one side of a map: values that are computed, ends of the picture, names of categories if any."""
+    """A feature along one side of a map: values that are computed, ends of the picture, names of categories if any.
+
+    ``edges``: where the cells of the values begin and end; by default these are equally wide.
+    """
 
     feature: int
     values: Floats
     limits: tuple[float, float]
     categories: Sequence[object] = ()
+    edges: Floats | None = None
+
+    @property
+    def cell_edges(self) -> Floats:
+        """Where cells begin and end."""
+        return np.linspace(*self.limits, len(self.values) + 1) if self.edges is None else self.edges
 
     def jitter(self, column: Floats, rng: np.random.Generator) -> Floats:
         """Where points lie: those of a category beside each other, in an order without meaning."""
@@ -148,8 +157,11 @@ def draw_map(
     """
     pure = np.array([rgb(colour) for colour in colours])[np.asarray(classes)]
     painted = np.clip(1 + strength[..., None] * (pure - 1), 0.0, 1.0)
-    extent = (*right.limits, *up.limits)
-    ax.imshow(painted, origin="lower", extent=extent, aspect="auto", interpolation="nearest")
+    if right.edges is None and up.edges is None:
+        extent = (*right.limits, *up.limits)
+        ax.imshow(painted, origin="lower", extent=extent, aspect="auto", interpolation="nearest")
+    else:
+        ax.pcolormesh(right.cell_edges, up.cell_edges, painted)
     for axis, side in ((ax.xaxis, right), (ax.yaxis, up)):
         if side.categories:
             axis.set_ticks(range(len(side.categories)), [shortened(own, 12) for own in side.categories])

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from ferl._answers import model_of
 from ferl._models.rule_model import RuleModel
-from ferl._models.shapes import Curve, Interaction, kept_rows, read_shapes
+from ferl._models.shapes import Curve, Interaction, cell_edges, is_supported, kept_rows, read_shapes
 from ferl._sklearn import encode_rows
 from ferl._tables import with_derived
 from ferl._tell.curves import corner_text
@@ -47,6 +47,7 @@ _MAX_CATEGORIES = 24
 _N_STEPS = 80  # values of a number that a map is computed for
 _N_NAMED = 3  # lines of a curve of many classes that are named beside it
 _MAX_POINTS = 500  # rows on a map
+_PALER = 0.35  # cells of a map without training rows, beside others
 _STRENGTH = 0.85  # of a class's colour where a map is strongest
 
 
@@ -62,13 +63,15 @@ def plot_shapes(
 ) -> Figure:
     """What rules add for every feature, and for features together.
 
-    A curve is the sum of all rules on a feature, less what they say of the training rows on average: above zero a value
-    speaks for a class more than usual. Dots are its corners, between which it is straight; categories are bars, or dots
-    of several classes. Of two classes the curve is the log-odds of the second one, filled with the colour of the class
-    that a value speaks for. The grey bars below are the rows.
+    A curve is the sum of all rules on a feature and of its learned curve, less what they say of the training rows on
+    average: above zero a value speaks for a class more than usual. Dots are the corners of rules, between which it is
+    straight; learned curves are steps. Categories are bars, or dots of several classes. Of two classes the curve is the
+    log-odds of the second one, filled with the colour of the class that a value speaks for. The grey bars below are the
+    rows.
 
-    A map is the sum of the rules on two features: white where none of them fits, otherwise the colour of the class that
-    is spoken for. Rules on three features are drawn where the third one has the value named in the title.
+    A map is the sum of the rules and the learned map on two features: white where they add nothing, otherwise the
+    colour of the class that is spoken for, paler in cells of a learned map without training rows. Rules on three
+    features are drawn where the third one has the value named in the title.
 
     Parameters
     ----------
@@ -216,7 +219,8 @@ class _Sheet:
         for c, colour in enumerate(self.line_colours):
             width, alpha, size = (1.8, 1.0, 3.0) if c in strong else (0.8, 0.7, 1.8)
             ax.plot(values, lines[:, c], color=colour, linewidth=width, alpha=alpha)
-            ax.plot(curve.values[shown], corners[shown, c], "o", color=colour, markersize=size)
+            if not curve.pictures:  # the corners of steps say nothing more
+                ax.plot(curve.values[shown], corners[shown, c], "o", color=colour, markersize=size)
         if self.model.had_missing(curve.feature):
             missing = self.lines(curve.missing - curve.mean)
             style: dict[str, Any] = {"markersize": 4.5, "fillstyle": "none", "clip_on": False, "zorder": 4}
@@ -275,7 +279,10 @@ class _Sheet:
         evidence = shape.grid(right.values, up.values, *(np.array([value]) for _, value in held))
         evidence = evidence.reshape(len(right.values), len(up.values), -1).transpose(1, 0, 2)
         apart = np.ptp(evidence, axis=-1)
-        draw_map(ax, self.model, right, up, evidence.argmax(axis=-1), _STRENGTH * apart / self.strongest, self.colours)
+        strength = np.minimum(_STRENGTH * apart / max(self.strongest, 1e-12), 1.0)
+        if len(shape.features) == 2:
+            strength = strength * np.where(is_supported(self.model, shape, right.values, up.values).T, 1.0, _PALER)
+        draw_map(ax, self.model, right, up, evidence.argmax(axis=-1), strength, self.colours)
         rng = np.random.default_rng(0)
         points = np.column_stack([side.jitter(self.rows[:, side.feature], rng) for side in (right, up)])
         if len(points) > _MAX_POINTS:
@@ -300,6 +307,9 @@ class _Sheet:
         if names:
             return Side(feature, corners, (-0.5, len(names) - 0.5), names)
         low, high = self.limits(feature, corners)
+        if shape.pictures:
+            edges = cell_edges(self.model, shape, axis, low, high, _N_STEPS)
+            return Side(feature, (edges[:-1] + edges[1:]) / 2, (low, high), edges=edges)
         step = (high - low) / _N_STEPS
         return Side(feature, np.asarray(low + step * (np.arange(_N_STEPS) + 0.5), dtype=np.float64), (low, high))
 

@@ -15,7 +15,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from ferl._models.rule_model import RuleModel
-from ferl._models.shapes import Curve, Interaction, Shapes, kept_rows
+from ferl._models.shapes import Curve, Interaction, Shapes, cell_edges, is_supported, kept_rows
 from ferl._tell.conditions import value_at
 from ferl._tell.curves import curve_lines, curve_value, is_binary
 from ferl._tell.render import blocks_html
@@ -29,9 +29,12 @@ DENSITY = 34  # height of the fullest bin
 N_BINS = 24
 MAX_LINES = 6  # classes
 MAX_CATEGORIES = 20
-MAX_MAPS = 12
+MAX_MAPS = 25
 LEAST_SHOWN = 0.005  # weight that two decimals show
-N_CELLS = 12  # of a map, along each feature
+N_CELLS = 12  # of a map of rules, along each feature
+MAX_NAMED_CELLS = 24  # categories along one side of a map
+MAX_TICKS = 4, 8  # categories that there is room to name, across and upwards
+PALER = 0.35  # cells without training rows, beside others
 
 
 def shape_charts(model: RuleModel, style: Style, shapes: Shapes) -> dict[str, Any]:
@@ -57,7 +60,9 @@ def shape_charts(model: RuleModel, style: Style, shapes: Shapes) -> dict[str, An
     curves = [
         _titled(style, own, total) | _curve_chart(model, style, own, kept[:, own.feature], top) for own in shapes.curves
     ]
-    many = {feature for feature, names in model.category_names.items() if len(names) > N_CELLS}  # no room for a map
+    many = {
+        feature for feature, names in model.category_names.items() if len(names) > MAX_NAMED_CELLS
+    }  # no room for a map
     pairs = [own for own in shapes.interactions if len(own.features) == 2 and not many & set(own.features)]
     maps = [_titled(style, own, total) | _map_chart(model, own) for own in pairs[:MAX_MAPS]]
     return {"curves": curves, "maps": maps, "top": weight_text(top).lstrip("+")}
@@ -73,6 +78,7 @@ def _titled(style: Style, shape: Curve | Interaction, total: float) -> dict[str,
         "names": [style.names[feature] for feature in shape.features],
         "importance": shape.importance / total,
         "rules": [rule + 1 for rule in shape.rules],
+        "has_picture": bool(shape.pictures),
         "missing": None,
     }
 
@@ -104,7 +110,7 @@ def _line_chart(model: RuleModel, curve: Curve, known: Floats, top: float) -> di
         "lines": [
             {
                 "class": 1 if said.shape[1] == 1 else c,
-                "points": " ".join(f"{a:.2f},{b:.2f}" for a, b in zip(x.tolist(), y[:, c].tolist(), strict=True)),
+                "points": _points(x, y[:, c]),
             }
             for c in _drawn_classes(said)
         ],
@@ -113,6 +119,17 @@ def _line_chart(model: RuleModel, curve: Curve, known: Floats, top: float) -> di
         "ticks": _end_texts(model, curve.feature, low, high),
         "density": _density(known, low, high),
     }
+
+
+def _points(x: Floats, y: Floats) -> str:
+    """A line as the points of a drawing, without those that nobody can see."""
+    found: list[tuple[float, float]] = []
+    for own in zip(x.round(1).tolist(), y.round(1).tolist(), strict=True):
+        for axis in (0, 1):  # the middle one of three points side by side, or one above the other
+            if len(found) > 1 and found[-2][axis] == found[-1][axis] == own[axis]:
+                found.pop()
+        found += [own] if found[-1:] != [own] else []
+    return " ".join(f"{a:g},{b:g}" for a, b in found)
 
 
 def _end_texts(model: RuleModel, feature: int, low: float, high: float) -> list[str]:
@@ -170,42 +187,42 @@ def _category_chart(style: Style, curve: Curve, known: Floats, top: float) -> di
 
 
 def _map_chart(model: RuleModel, shape: Interaction) -> dict[str, Any]:
-    """Cells, each in the colour of the class that it speaks for, the fuller the more."""
-    axes = [_axis(model, feature) for feature in shape.features]
-    said = _drawn(shape.grid(*(values for values, _ in axes)) - shape.mean)
+    """Cells, each in the colour of the class that it speaks for, the fuller the more; paler without training rows."""
+    (x, x_edges, x_ends), (y, y_edges, y_ends) = (_axis(model, shape, axis) for axis in (0, 1))
+    said = _drawn(shape.grid(x, y) - shape.mean)
     top = max(float(np.abs(said).max()), 1e-9)
-    across, up, n_lines = said.shape
-    width, height = (RIGHT - MAP_LEFT) / across, (BOTTOM - TOP) / up
-    if n_lines == 1:  # two classes
+    if said.shape[2] == 1:  # two classes
         classes, opacity = (said[..., 0] > 0).astype(int), np.abs(said[..., 0]) / top
     else:
         classes, opacity = said.argmax(axis=2), np.maximum(said.max(axis=2), 0.0) / top
-    opacity = opacity.round(3)
+    opacity = (opacity * np.where(is_supported(model, shape, x, y), 1.0, PALER)).round(2)
+    left = np.round(MAP_LEFT + (RIGHT - MAP_LEFT) * x_edges, 1).tolist()
+    up = np.round(BOTTOM - (BOTTOM - TOP) * y_edges, 1).tolist()
+    paths: dict[tuple[int, float], list[str]] = {}  # cells that look the same are one shape, which saves most bytes
+    for i, k in np.argwhere(opacity >= 0.02).tolist():
+        cell = f"M{left[i]:g} {up[k]:g}H{left[i + 1]:g}V{up[k + 1]:g}H{left[i]:g}z"
+        paths.setdefault((int(classes[i, k]), float(opacity[i, k])), []).append(cell)
     return {
-        "cells": [
-            {
-                "x": round(MAP_LEFT + i * width, 2),
-                "y": round(BOTTOM - (k + 1) * height, 2),
-                "class": int(classes[i, k]),
-                "opacity": float(opacity[i, k]),
-            }
-            for i, k in np.argwhere(opacity >= 0.01).tolist()
-        ],
-        "width": round(width, 2),
-        "height": round(height, 2),
-        "ticks": [texts for _, texts in axes],
+        "cells": [{"class": c, "opacity": own, "path": "".join(d)} for (c, own), d in sorted(paths.items())],
+        "ticks": [x_ends, y_ends],
+        "is_named": [len(x_ends) == len(x), len(y_ends) == len(y)],
         "top": weight_text(top).lstrip("+"),
     }
 
 
-def _axis(model: RuleModel, feature: int) -> tuple[Floats, list[str]]:
-    """Values in the middle of cells, or codes of categories; and what stands at the two ends."""
+def _axis(model: RuleModel, shape: Interaction, axis: int) -> tuple[Floats, Floats, list[str]]:
+    """Values in the middle of cells, or codes of categories; the edges from 0 to 1; what stands at the two ends."""
+    feature = shape.features[axis]
     if feature in model.category_names:
         names = [str(name) for name in model.category_names[feature]]
-        return np.arange(len(names), dtype=np.float64), [names[0], names[-1]]
+        shown = names if len(names) <= MAX_TICKS[axis] else [names[0], names[-1]]
+        return np.arange(len(names), dtype=np.float64), np.linspace(0, 1, len(names) + 1), shown
     low, high = model.ranges[feature].tolist()
     edges = np.linspace(low, high, N_CELLS + 1)
-    return (edges[:-1] + edges[1:]) / 2, _end_texts(model, feature, low, high)
+    if shape.pictures and low < high:
+        edges = cell_edges(model, shape, axis, low, high, N_CELLS)
+    places = (edges - low) / (high - low) if low < high else np.linspace(0, 1, len(edges))
+    return (edges[:-1] + edges[1:]) / 2, places, _end_texts(model, feature, low, high)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -308,7 +308,7 @@ class RuleView(View):
         self.shapes = read_shapes(self.shown)
         self.rules = [self.rules[index] for shape in self.shapes.all for index in shape.rules]
         self.card: ScoreTable | None = None
-        if model.n_rules and len(model.classes) > 1:
+        if model.n_terms and len(model.classes) > 1:
             scale, style = partial(POINTS.scale, positive=1), replace(self.style, max_listed=None)
             self.card = read_score_table(self.shown, style, scale, partial(scale, offset=POINTS.neutral))
 
@@ -324,16 +324,18 @@ class RuleView(View):
         usual = self.model.share_among_features(self.model.mean_contributions[None])[0]
         if self.card is None:
             return {"usual": numbers(usual), "reasons": None}
-        candidates: list[dict[str, Any]] = [
-            {
-                "feature": self.model.feature_of(own.feature),
-                "rules": [*own.rules, *(self.model.n_rules + term for term in own.pictures)],
-            }
-            for own in self.card.curves
-        ]
-        apart = [*self.card.alone, *(self.model.n_rules + term for term in self.card.maps)]
+        curves, n_rules = self.model.curves, self.model.n_rules
+
+        def candidate(columns: Sequence[int], rules: Sequence[int], pictures: Sequence[int] = ()) -> dict[str, Any]:
+            features = list(dict.fromkeys(map(self.model.feature_of, columns)))
+            return {"features": features, "rules": [*rules, *(n_rules + term for term in pictures)]}
+
         reasons = {
-            "candidates": candidates + [{"feature": None, "rules": [term]} for term in apart],
+            "candidates": [
+                *(candidate([own.feature], own.rules, own.pictures) for own in self.card.curves),
+                *(candidate([], [rule]) for rule in self.card.alone),
+                *(candidate(curves.term_columns[term], [], [term]) for term in self.card.maps if curves is not None),
+            ],
             "usual": numbers(self.model.mean_contributions),
             "unit": POINTS.unit,
             "neutral": POINTS.neutral,
@@ -367,6 +369,8 @@ class RuleView(View):
         rows = tuple(
             self._rule_row(group, shape, rule) for (group, shape, _), rule in zip(order, self.rules, strict=True)
         )
+        if not rows and self.model.size_beside_rules:
+            return Section("Rules", (self.said("no_rules", "note"),), name="rules")
         heads = ("#", "About", "If", "Speaks for", "Weight", "Support")
         return self._rules_section(self.said("rules", "note"), Table(heads, rows, "rlllrr", "rule-table of-rules"))
 

@@ -352,9 +352,9 @@ const ferlPage = (() => {
     byId("reason-towards").textContent = choice.value === "" ? `: ${classes[positive]}` : "";
   }
 
-  function reasonText(answer, { feature, rules, points }) {
+  function reasonText(answer, { features: read, rules, points }) {
     const cost = `${points < 0.5 ? "less than a point" : points < 1.5 ? "1 point" : `${fixed(points, 0)} points`} below the average row`;
-    if (feature !== null) return `${features[feature].name} is ${valueText(feature)}: ${cost}`;
+    if (read.length) return `${read.map((j) => `${features[j].name} is ${valueText(j)}`).join(" and ")}: ${cost}`;
     const rule = data.rules.find((own) => own.number === rules[0] + 1), phi = answer.firing[rule.node];
     return `${rule.conditions.join(" and ")} (rule ${rule.number}) fits by ${fixed(100 * phi, 0)} %: ${cost}`;
   }
