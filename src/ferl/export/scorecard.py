@@ -471,7 +471,8 @@ def reason_codes(
 ) -> list[tuple[Reason, ...]]:
     """What cost each row most on its way to a class.
 
-    All rules on one feature are one reason, each rule on several features is one.
+    The curve of a feature, with all rules on it alone, is one reason; each rule on several features, and each map, is
+    one.
 
     Parameters
     ----------
