@@ -508,7 +508,7 @@ ChoiceRows choice_rows(std::size_t n_rows, const std::vector<Row>& fit, const st
   return out;
 }
 
-// Of all columns, or of the best ones.
+// The curves of all columns, or of the best ones where there are hundreds.
 std::vector<GridTerm> curves_of(const std::vector<BinnedColumn>& columns, const GridRows& rows,
                                 const std::vector<double>& used, const GridOptions& options, const Tuning& tuning,
                                 ThreadPool& pool) {

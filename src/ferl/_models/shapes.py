@@ -249,13 +249,10 @@ def _importance(model: RuleModel, terms: list[int], mean: Floats, kept: Floats) 
         assert isinstance(curves, CurvesAndMaps)
         cells = curves.cells(term - model.n_rules)
         value, support = curves.value[cells], curves.support[cells]
-        found += float((np.ptp(value - means_of(value, support), axis=1) * support).sum() / max(support.sum(), 1e-300))
+        found += float(
+            (np.ptp(value - model.mean_contributions[term], axis=1) * support).sum() / max(support.sum(), 1e-300)
+        )
     return found
-
-
-def means_of(value: Floats, weight: Floats) -> Floats:
-    """Weighted mean of rows, shape (n_classes,)."""
-    return np.asarray(np.average(value, axis=0, weights=weight if weight.any() else None))
 
 
 def _curve(model: RuleModel, own: Shape, values: Floats, summed: Summed) -> Curve:
