@@ -81,6 +81,27 @@ class BoundCurves {
   std::size_t n_columns_ = 0;
 };
 
+// The same as of arrays of Python, which are checked.
+class BoundRowsBehind : public RowsBehind {
+ public:
+  BoundRowsBehind(const CMatrix& products, const Vector& ridge, double curvature, const Vector& support)
+      : RowsBehind(checked(products, ridge, curvature, support), copy(ridge), curvature, copy(support)) {}
+
+ private:
+  static std::vector<double> checked(const CMatrix& products, const Vector& ridge, double curvature,
+                                     const Vector& support) {
+    const std::size_t width = ridge.shape(0) + 1;
+    require(products.shape(0) == width && products.shape(1) == width,
+            "products must have one row and one column for the prior and for each rule.");
+    const auto is_positive = [](double own) { return std::isfinite(own) && own >= 0; };
+    require(all_of(products, is_positive) && std::all_of(ridge.data(), ridge.data() + ridge.shape(0), is_positive) &&
+                std::all_of(support.data(), support.data() + support.shape(0), is_positive) && curvature > 0 &&
+                std::isfinite(curvature),
+            "products, ridge and support must be finite and at least 0, and the curvature above 0.");
+    return copy(products);
+  }
+};
+
 class BoundScores {
  public:
   BoundScores(const BoundTree& tree, const Codes& rule_node, const CMatrix& weight, const Vector& prior,
@@ -138,15 +159,16 @@ class BoundScores {
     give_probabilities(tree_.tree(), weights_, supports_, view(x), n_threads, out.data());
   }
 
-  void weigh(const Matrix& x, int n_threads, OutMatrix belief, OutMatrix plausibility, OutMatrix probability,
-             OutVector ignorance, OutVector conflict, OutVector support) const {
-    check(x, {&belief, &plausibility, &probability});
-    for (const OutVector* out : {&ignorance, &conflict, &support})
-      require(out->shape(0) == x.shape(0), "ignorance, conflict and support need one number per row of X.");
+  void weigh(const Matrix& x, const BoundRowsBehind& behind, int n_threads, OutMatrix probability, OutVector conflict,
+             OutVector support, OutVector n_rows) const {
+    check(x, {&probability});
+    for (const OutVector* out : {&conflict, &support, &n_rows})
+      require(out->shape(0) == x.shape(0), "conflict, support and n_rows need one number per row of X.");
+    require(behind.n_rules() == weights_.size.size() && behind.n_cells() == weights_.curves.size.size(),
+            "What counts the rows must have the rules and the cells of the scores.");
     nb::gil_scoped_release no_gil;
-    weigh_evidence(
-        tree_.tree(), weights_, supports_, view(x), n_threads,
-        {belief.data(), plausibility.data(), probability.data(), ignorance.data(), conflict.data(), support.data()});
+    weigh_evidence(tree_.tree(), weights_, supports_, behind, view(x), n_threads,
+                   {probability.data(), conflict.data(), support.data(), n_rows.data()});
   }
 
   void certified_radius(const Matrix& x, const Codes& label, const Vector& scale, int n_threads, OutVector out) const {
@@ -217,18 +239,6 @@ class BoundScores {
   std::size_t n_columns_ = 0;
 };
 
-// The scores are centred in place.
-void weigh_scores(OutMatrix scores, OutMatrix belief, OutMatrix plausibility, OutMatrix probability,
-                  OutVector ignorance) {
-  const std::size_t n_rows = scores.shape(0), n_classes = scores.shape(1);
-  for (const OutMatrix* out : {&belief, &plausibility, &probability})
-    require(out->shape(0) == n_rows && out->shape(1) == n_classes, "The outputs must have the shape of the scores.");
-  require(n_classes > 0 && ignorance.shape(0) == n_rows, "ignorance needs one number per row of scores.");
-  nb::gil_scoped_release no_gil;
-  ferl::weigh_scores(scores.data(), n_rows, n_classes,
-                     {belief.data(), plausibility.data(), probability.data(), ignorance.data(), nullptr, nullptr});
-}
-
 }  // namespace
 
 void bind_scores(nb::module_& m) {
@@ -236,6 +246,9 @@ void bind_scores(nb::module_& m) {
       .def(nb::init<const Indices&, const Codes&, const Vector&, const Codes&, const CMatrix&, const Codes&>(),
            "column"_a, "cut_start"_a, "cut"_a, "cell_start"_a, "value"_a, "n_categories"_a)
       .def("cells", &BoundCurves::cells, "x"_a, "out"_a.noconvert());
+  nb::class_<BoundRowsBehind>(m, "RowsBehind")
+      .def(nb::init<const CMatrix&, const Vector&, double, const Vector&>(), "products"_a, "ridge"_a, "curvature"_a,
+           "support"_a);
   nb::class_<BoundScores>(m, "Scores")
       .def(nb::init<const BoundTree&, const Codes&, const CMatrix&, const Vector&, const Vector&, const Codes&,
                     std::size_t, const CMatrix&, const Codes&, double, const BoundCurves*>(),
@@ -243,8 +256,8 @@ void bind_scores(nb::module_& m) {
            "range"_a, "n_categories"_a, "margin"_a, "curves"_a.none() = nb::none())
       .def("scores", &BoundScores::scores, "x"_a, "n_threads"_a, "out"_a.noconvert())
       .def("probabilities", &BoundScores::probabilities, "x"_a, "n_threads"_a, "out"_a.noconvert())
-      .def("weigh", &BoundScores::weigh, "x"_a, "n_threads"_a, "belief"_a.noconvert(), "plausibility"_a.noconvert(),
-           "probability"_a.noconvert(), "ignorance"_a.noconvert(), "conflict"_a.noconvert(), "support"_a.noconvert())
+      .def("weigh", &BoundScores::weigh, "x"_a, "behind"_a, "n_threads"_a, "probability"_a.noconvert(),
+           "conflict"_a.noconvert(), "support"_a.noconvert(), "n_rows"_a.noconvert())
       .def("certified_radius", &BoundScores::certified_radius, "x"_a, "label"_a, "scale"_a, "n_threads"_a,
            "out"_a.noconvert())
       .def("nearest_flips", &BoundScores::nearest_flips, "row"_a, "label"_a, "columns"_a, "width"_a, "at"_a.noconvert(),
@@ -252,8 +265,6 @@ void bind_scores(nb::module_& m) {
       .def("entropy", &BoundScores::entropy, "x"_a, "n_threads"_a, "out"_a.noconvert())
       .def("supports", &BoundScores::supports, "x"_a, "out"_a.noconvert())
       .def_prop_ro("gate", &BoundScores::gate);
-  m.def("weigh_scores", &weigh_scores, "scores"_a.noconvert(), "belief"_a.noconvert(), "plausibility"_a.noconvert(),
-        "probability"_a.noconvert(), "ignorance"_a.noconvert());
 }
 
 }  // namespace ferl::python

@@ -42,4 +42,19 @@ std::vector<double> Cholesky::inverse() const {
   return out;
 }
 
+std::vector<double> Cholesky::inverse_triangle() const {
+  std::vector<double> out(n_ * n_, 0.0);
+  for (std::size_t i = 0; i < n_; ++i) {
+    double* row = out.data() + i * n_;
+    row[i] = 1;
+    for (std::size_t k = 0; k < i; ++k) {
+      const double factor = lower_[i * n_padded_ + k];
+      const double* other = out.data() + k * n_;
+      for (std::size_t c = 0; c <= k; ++c) row[c] -= factor * other[c];
+    }
+    for (std::size_t c = 0; c <= i; ++c) row[c] /= diagonal_[i];
+  }
+  return out;
+}
+
 }  // namespace ferl::rules

@@ -16,7 +16,8 @@ class Cholesky {
 
   // Solves for `width` right sides in place of them: [n][width].
   void solve(double* b, std::size_t width) const;
-  std::vector<double> inverse() const;  // [n][n]
+  std::vector<double> inverse() const;           // [n][n]
+  std::vector<double> inverse_triangle() const;  // [n][n]: of the lower triangle, zero above the diagonal
 
  private:
   std::size_t n_, n_padded_;             // rows added have a one on the diagonal

@@ -25,8 +25,11 @@ double mixed(double sum, double support, double base) { return sum * support + (
 // chains that most rows reach, so every node is fired for all rows of the block, in plain loops over columns.
 class BlockScores {
  public:
-  void run(const Tree& tree, const RuleWeights& weights, const Supports& supports, const Block& block) {
-    tree_ = &tree, weights_ = &weights, supports_ = &supports;
+  // behind: what counts the training rows behind the scores; null: nobody asks for them.
+  void run(const Tree& tree, const RuleWeights& weights, const Supports& supports, const RowsBehind* behind,
+           const Block& block) {
+    tree_ = &tree, weights_ = &weights, supports_ = &supports, behind_ = behind;
+    if (behind) make_room(behind->n_rules(), behind->n_padded());
     const std::size_t n = block.size, n_classes = weights_->n_classes;
     gather(block);
     by_class_.resize(n_classes * kBlockRows);
@@ -53,10 +56,23 @@ class BlockScores {
     return sum;
   }
 
+  // The training rows behind the scores of each row, gates open.
+  void count_rows(std::size_t n, double* out) {
+    double counted[kBlockRows];  // a whole number of vectors
+    behind_->count(n, standardised_.data(), thinnest_, counted);
+    std::copy_n(counted, n, out);
+  }
+
   std::vector<double> score, size;  // [row][class], [row]
   const double* support = nullptr;  // [row]: of all gates
 
  private:
+  // The rows of the padding stay zero.
+  void make_room(std::size_t n_rules, std::size_t n_padded) {
+    standardised_.resize(n_padded * kBlockRows);
+    std::fill(standardised_.begin() + static_cast<std::ptrdiff_t>(n_rules * kBlockRows), standardised_.end(), 0.0);
+  }
+
   void gather(const Block& block) {
     columns_.resize(weights_->columns.size() * kBlockRows);
     for (std::size_t i = 0; i < block.size; ++i)
@@ -83,6 +99,9 @@ class BlockScores {
       for (std::size_t c = 0; c < n_classes; ++c)
         kernels().add_weighted(n, phi, v[c], by_class_.data() + c * kBlockRows);
       kernels().add_weighted(n, phi, weights_->size[static_cast<std::size_t>(rule)], size.data());
+      if (!behind_) continue;
+      double* z = standardised_.data() + static_cast<std::size_t>(rule) * kBlockRows;
+      for (std::size_t i = 0; i < n; ++i) z[i] = behind_->standardised(static_cast<std::size_t>(rule), phi[i]);
     }
   }
 
@@ -95,6 +114,7 @@ class BlockScores {
       for (std::size_t i = 0; i < n; ++i) bins_[k * kBlockRows + i] = curves.inputs[k].bin(x[i]);
     }
     std::uint32_t cell[kBlockRows];
+    std::fill_n(thinnest_, n, 0.0);
     for (const CurvesAndMaps::Term& term : curves.terms) {
       std::fill_n(cell, n, term.first_cell);
       for (const CurvesAndMaps::Axis& axis : term.axes) {
@@ -106,6 +126,8 @@ class BlockScores {
         for (std::size_t i = 0; i < n; ++i) sum[i] += curves.value[cell[i] * n_classes + c];
       }
       for (std::size_t i = 0; i < n; ++i) size[i] += curves.size[cell[i]];
+      if (!behind_) continue;
+      for (std::size_t i = 0; i < n; ++i) thinnest_[i] = std::max(thinnest_[i], behind_->thinness(cell[i]));
     }
   }
 
@@ -129,14 +151,13 @@ class BlockScores {
   const Tree* tree_ = nullptr;
   const RuleWeights* weights_ = nullptr;
   const Supports* supports_ = nullptr;
+  const RowsBehind* behind_ = nullptr;
+  AlignedVector<double> standardised_;            // [rule][kBlockRows]: firings
   std::vector<double> columns_, phi_, by_class_;  // [column], [depth], [class], each with the rows of the block
   std::vector<Bin> bins_;                         // [input of the curves], likewise
-  double support_[2 * kBlockRows], fade_[kBlockRows];
+  double support_[2 * kBlockRows], fade_[kBlockRows], thinnest_[kBlockRows];
 };
 
-// Dempster's rule of one simple mass function for each class, of weight |w|: for the class where w > 0, against it where
-// w < 0. Weights that sum to zero have a positive one unless all are zero, and with it the general formulas shorten: no
-// class of a weight below zero has belief. All is scaled by exp(-largest), so that nothing overflows.
 // Centres the weights, and gives the powers of what each falls short of the largest, and their sum.
 struct Powers {
   double most, sum;
@@ -153,46 +174,10 @@ Powers powers_of(double* w, std::size_t n_classes, double* power) {
   return {most, sum};
 }
 
-void masses_of(double* w, std::size_t n_classes, double* belief, double* plausibility, double* probability,
-               double& ignorance) {
-  if (n_classes == 1) {  // what lies on the whole frame lies on its only class
-    belief[0] = plausibility[0] = probability[0] = 1;
-    ignorance = 0;
-    return;
-  }
-  const auto [most, sum] = powers_of(w, n_classes, probability);
-  double against = 0;
-  std::size_t n_for = 0;
-  for (std::size_t c = 0; c < n_classes; ++c) {
-    against += std::max(-w[c], 0.0);
-    n_for += w[c] >= 0;
-  }
-  const double unit = exponential(-most);
-  double total = unit, excluded = 1;
-  for (std::size_t c = 0; c < n_classes; ++c)
-    if (w[c] > 0)
-      total += probability[c] - unit;
-    else if (w[c] < 0)
-      excluded *= 1 - (w[c] == -most ? unit : exponential(w[c]));  // of two classes it always is
-  for (std::size_t c = 0; c < n_classes; ++c) {
-    // That all other classes are excluded is a mass on this one; two classes that nothing speaks against exclude it.
-    const double rest = n_for == 1 ? unit * (1 - excluded) : unit;
-    belief[c] = w[c] > 0 ? std::max(0.0, probability[c] - rest) / total : 0.0;
-    plausibility[c] = std::min(1.0, probability[c] / total);
-    belief[c] = std::min(belief[c], plausibility[c]);
-    probability[c] /= sum;
-  }
-  ignorance = against > 0 ? std::min(1.0, exponential(-most - against) / total) : 1.0;
-}
-
-// Shafer's discounting; of a single class nothing is open. All stays as it is where the support is full.
-void discount(double support, std::size_t n_classes, double* belief, double* plausibility, double& ignorance) {
-  if (n_classes == 1) return;
-  for (std::size_t c = 0; c < n_classes; ++c) {
-    belief[c] *= support;
-    plausibility[c] = plausibility[c] * support + (1 - support);
-  }
-  ignorance = ignorance * support + (1 - support);
+// Probabilities of scores, which are centred on the way.
+void softmax(double* score, std::size_t n_classes, double* out) {
+  const double sum = powers_of(score, n_classes, out).sum;
+  for (std::size_t c = 0; c < n_classes; ++c) out[c] /= sum;
 }
 
 // No term is below zero: log(sum) as the largest power is one, and the others as powers fall below it.
@@ -208,11 +193,11 @@ double entropy_of(const double* score, std::size_t n_classes) {
 }
 
 template <class Finish>
-void over_scores(const Tree& tree, const RuleWeights& weights, const Supports& supports, const MatrixView& x,
-                 int n_threads, const Finish& finish) {
+void over_scores(const Tree& tree, const RuleWeights& weights, const Supports& supports, const RowsBehind* behind,
+                 const MatrixView& x, int n_threads, const Finish& finish) {
   over_blocks(x, n_threads, [&](const Block& block, Levels&) {
     thread_local BlockScores scores;  // its memory serves all blocks
-    scores.run(tree, weights, supports, block);
+    scores.run(tree, weights, supports, behind, block);
     finish(block, scores);
   });
 }
@@ -235,7 +220,7 @@ void list_columns(const Tree& tree, const Supports& supports, RuleWeights& weigh
 
 void add_scores(const Tree& tree, const RuleWeights& weights, const Supports& supports, const MatrixView& x,
                 int n_threads, double* out) {
-  over_scores(tree, weights, supports, x, n_threads, [&](const Block& block, const BlockScores& scores) {
+  over_scores(tree, weights, supports, nullptr, x, n_threads, [&](const Block& block, const BlockScores& scores) {
     std::copy(scores.score.begin(), scores.score.end(), out + block.first * weights.n_classes);
   });
 }
@@ -243,11 +228,10 @@ void add_scores(const Tree& tree, const RuleWeights& weights, const Supports& su
 void give_probabilities(const Tree& tree, const RuleWeights& weights, const Supports& supports, const MatrixView& x,
                         int n_threads, double* out) {
   const std::size_t n_classes = weights.n_classes;
-  over_scores(tree, weights, supports, x, n_threads, [&](const Block& block, BlockScores& scores) {
+  over_scores(tree, weights, supports, nullptr, x, n_threads, [&](const Block& block, BlockScores& scores) {
     for (std::size_t i = 0; i < block.size; ++i) {
       double* own = out + (block.first + i) * n_classes;
-      const double sum = powers_of(scores.score.data() + i * n_classes, n_classes, own).sum;
-      for (std::size_t c = 0; c < n_classes; ++c) own[c] /= sum;
+      softmax(scores.score.data() + i * n_classes, n_classes, own);
     }
   });
 }
@@ -273,22 +257,20 @@ void give_probabilities(const Tree& tree, const RuleWeights& weights, const Supp
   double fade = 1;
   for (std::size_t k = 0; k < supports.n_fading; ++k) fade *= supports.opens(k, row[supports.column[k]]);
   for (std::size_t c = 0; c < n_classes; ++c) score[c] = mixed(score[c], fade, weights.base[c]);
-  const double sum = powers_of(score.data(), n_classes, out).sum;
-  for (std::size_t c = 0; c < n_classes; ++c) out[c] /= sum;
+  softmax(score.data(), n_classes, out);
 }
 
-void weigh_evidence(const Tree& tree, const RuleWeights& weights, const Supports& supports, const MatrixView& x,
-                    int n_threads, MassView out) {
+void weigh_evidence(const Tree& tree, const RuleWeights& weights, const Supports& supports, const RowsBehind& behind,
+                    const MatrixView& x, int n_threads, WeighedView out) {
   const std::size_t n_classes = weights.n_classes;
-  over_scores(tree, weights, supports, x, n_threads, [&](const Block& block, BlockScores& scores) {
+  over_scores(tree, weights, supports, &behind, x, n_threads, [&](const Block& block, BlockScores& scores) {
+    scores.count_rows(block.size, out.n_rows + block.first);
     for (std::size_t i = 0; i < block.size; ++i) {
-      const std::size_t row = block.first + i, at = row * n_classes;
-      double* w = scores.score.data() + i * n_classes;
-      masses_of(w, n_classes, out.belief + at, out.plausibility + at, out.probability + at, out.ignorance[row]);
-      discount(scores.support[i], n_classes, out.belief + at, out.plausibility + at, out.ignorance[row]);
+      const std::size_t row = block.first + i;
+      softmax(scores.score.data() + i * n_classes, n_classes, out.probability + row * n_classes);
       // What cancels: the share of all weights that did not reach the scores.
       out.conflict[row] = scores.size[i] > 0 ? std::clamp(1 - scores.net(i) / scores.size[i], 0.0, 1.0) : 0.0;
-      out.support[row] = n_classes == 1 ? 1.0 : scores.support[i];
+      out.support[row] = scores.support[i];
     }
   });
 }
@@ -296,17 +278,10 @@ void weigh_evidence(const Tree& tree, const RuleWeights& weights, const Supports
 void measure_entropy(const Tree& tree, const RuleWeights& weights, const Supports& supports, const MatrixView& x,
                      int n_threads, double* out) {
   const std::size_t n_classes = weights.n_classes;
-  over_scores(tree, weights, supports, x, n_threads, [&](const Block& block, const BlockScores& scores) {
+  over_scores(tree, weights, supports, nullptr, x, n_threads, [&](const Block& block, const BlockScores& scores) {
     for (std::size_t i = 0; i < block.size; ++i)
       out[block.first + i] = entropy_of(scores.score.data() + i * n_classes, n_classes);
   });
-}
-
-void weigh_scores(double* scores, std::size_t n_rows, std::size_t n_classes, MassView out) {
-  for (std::size_t row = 0; row < n_rows; ++row) {
-    const std::size_t at = row * n_classes;
-    masses_of(scores + at, n_classes, out.belief + at, out.plausibility + at, out.probability + at, out.ignorance[row]);
-  }
 }
 
 }  // namespace ferl

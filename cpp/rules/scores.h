@@ -8,6 +8,7 @@
 #include "core/tree.h"
 #include "core/types.h"
 #include "rules/curves_and_maps.h"
+#include "rules/rows_behind.h"
 
 namespace ferl {
 
@@ -42,9 +43,9 @@ struct Supports {
 // Fills in the columns of the weights.
 void list_columns(const Tree& tree, const Supports& supports, RuleWeights& weights);
 
-struct MassView {
-  double *belief, *plausibility, *probability;  // [row][class]
-  double *ignorance, *conflict, *support;       // [row]
+struct WeighedView {
+  double* probability;                  // [row][class]
+  double *conflict, *support, *n_rows;  // [row]: what cancelled, how open all gates are, training rows behind
 };
 
 // s F + (1 - s) base, where F = prior + sum of firing times weight and s is the product of the gates that fade scores:
@@ -57,13 +58,11 @@ void give_probabilities(const Tree& tree, const RuleWeights& weights, const Supp
 // The same of one row, to the last bit: blocks are for many.
 void give_probabilities(const Tree& tree, const RuleWeights& weights, const Supports& supports, const double* row,
                         double* out);
-// The masses of each row's scores, in closed form, discounted by the support: what they lose lies on all classes.
-void weigh_evidence(const Tree& tree, const RuleWeights& weights, const Supports& supports, const MatrixView& x,
-                    int n_threads, MassView out);
+// What the evidence of each row is made of: the softmax of its scores, and what they rest on.
+void weigh_evidence(const Tree& tree, const RuleWeights& weights, const Supports& supports, const RowsBehind& behind,
+                    const MatrixView& x, int n_threads, WeighedView out);
 // Entropy in nats of the probabilities that each row's scores mean; `out`: [row].
 void measure_entropy(const Tree& tree, const RuleWeights& weights, const Supports& supports, const MatrixView& x,
                      int n_threads, double* out);
-// The masses that given scores mean, [row][class]; the scores are centred in place, conflict and support left alone.
-void weigh_scores(double* scores, std::size_t n_rows, std::size_t n_classes, MassView out);
 
 }  // namespace ferl

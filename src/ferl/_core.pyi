@@ -318,6 +318,9 @@ class CurvesAndMaps:
     ) -> None: ...
     def cells(self, x: Floats, out: Ints) -> None: ...
 
+class RowsBehind:
+    def __init__(self, products: Floats, ridge: Floats, curvature: float, support: Floats) -> None: ...
+
 class Scores:
     def __init__(
         self,
@@ -338,13 +341,12 @@ class Scores:
     def weigh(
         self,
         x: Floats,
+        behind: RowsBehind,
         n_threads: int,
-        belief: Floats,
-        plausibility: Floats,
         probability: Floats,
-        ignorance: Floats,
         conflict: Floats,
         support: Floats,
+        n_rows: Floats,
     ) -> None: ...
     def certified_radius(self, x: Floats, label: Ints, scale: Floats, n_threads: int, out: Floats) -> None: ...
     def nearest_flips(
@@ -358,6 +360,3 @@ class Scores:
 def rows_digest(x: Floats, y: Ints, weight: Floats) -> int: ...
 def instruction_set() -> int: ...
 def json_size(content: bytes) -> dict[str, int]: ...
-def weigh_scores(
-    scores: Floats, belief: Floats, plausibility: Floats, probability: Floats, ignorance: Floats
-) -> None: ...

@@ -19,7 +19,7 @@ from ferl._learn.update import constraint_of
 from ferl._learn.update_rules import refitted
 from ferl._models.rule_model import RuleModel
 from ferl._models.shapes import kept_rows, mean_firing
-from ferl._models.terms import CurvesAndMaps, Rules
+from ferl._models.terms import CurvesAndMaps
 from ferl._tell.statements import rule_text
 from ferl._util.arrays import Bools, Floats, Ints
 from ferl._util.text import feature_index, shown
@@ -418,7 +418,7 @@ def dropped(
     if to_prior:
         gone = mean_firing(model)[list(rules), None] * old.weight[list(rules)]
         prior = prior + gone.sum(axis=0)
-    fewer = Rules(number[old.node[stays]].astype(np.int32), old.weight[stays].copy(), old.ridge[stays].copy())
+    fewer = old.keep(stays, number[old.node[stays]].astype(np.int32))
     told = {"dropped": [rule + 1 for rule in rules], "conditions": [_conditions(model, rule) for rule in rules]}
     curves = model.curves
     if pictures and curves is not None:

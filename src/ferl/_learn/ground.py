@@ -15,6 +15,7 @@ from ferl._learn.categories import category_conditions, category_order, restore
 from ferl._learn.consequents import consequents, signs
 from ferl._learn.derive import NewColumn, category_columns, date_columns, replaced_features
 from ferl._learn.rows import Facts, Orders, Rows, Sampling, Summing
+from ferl._learn.rows_behind import RuleSumming
 from ferl._learn.word_builders import mdlp_partition, quantile_partition, triangular_partition, width_partition
 from ferl._models.model import Words
 from ferl._models.settings import Settings
@@ -144,9 +145,16 @@ class Ground:
         return category_conditions(word_conditions(self.words), self.facts.categories, read, self.facts.category_weight)
 
     def summed(
-        self, grown: dict[str, Any], n_kept: int, kind: str, shrinkage: float, cuts: Cuts | None, report: Any
-    ) -> FuzzyTree:
-        """The tree of conditions that the core has grown, with the sums over all rows.
+        self,
+        grown: dict[str, Any],
+        n_kept: int,
+        kind: str,
+        shrinkage: float,
+        cuts: Cuts | None,
+        report: Any,
+        rule_node: Ints | None = None,
+    ) -> tuple[FuzzyTree, Floats]:
+        """The tree of conditions that the core has grown, and sums over all rows.
 
         Parameters
         ----------
@@ -160,6 +168,13 @@ class Ground:
             Of learned splits.
         report : callable or None
             Shows progress.
+        rule_node : ndarray of shape (n_rules,), int32, default=None
+            Where rules end whose firings are multiplied with each other.
+
+        Returns
+        -------
+        FuzzyTree, ndarray of shape (1 + n_rules, 1 + n_rules)
+            The second: sums of the products of firings, a one first; nothing without ``rule_node``.
         """
         facts, n_categories = self.facts, self.facts.n_categories
         nowhere = np.zeros(0, dtype=np.intp)
@@ -177,7 +192,11 @@ class Ground:
             self.orders,
             tuple(own.recoded(self.orders.get(own.feature, nowhere)) for own in facts.columns),
         )
+        if rule_node is not None:
+            total = float(facts.class_weight.sum() * facts.scale)
+            summing = RuleSumming(**vars(summing), node=rule_node, total_weight=total)
         found = grown | self.rows.fold(summing, n_threads(self.settings.n_jobs), report).finish()
+        products = found.pop("products", np.zeros((0, 0)))
         start, membership = found.pop("category_start"), found.pop("category")
         known = Profile.partly_known(found.pop("known_weight"), found["class_weight"].sum(axis=1))
         names = ("mean", "variance", "exemplar", "exemplar_row")
@@ -192,10 +211,10 @@ class Ground:
         )
         tree = restore(tree, self.orders, facts.category_weight)
         if not self.replaced:
-            return tree
+            return tree, products
         variance = tree.profile.variance.copy()
         variance[:, list(self.replaced)] = COUNTS_NOTHING
-        return replace(tree, profile=replace(tree.profile, variance=variance))
+        return replace(tree, profile=replace(tree.profile, variance=variance)), products
 
 
 def _seed_of(random_state: Any) -> int:

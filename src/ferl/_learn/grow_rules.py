@@ -35,10 +35,11 @@ def fit_rules(settings: RuleSettings, rows: Rows) -> RuleModel:
             ground = ground.with_columns(days)
         grown = _core.grow_rules(ground.sample, _options(settings, ground), report)
         facts = ground.facts
-        rules = Rules(grown["rule_node"], grown["weight"], grown["ridge"])
+        node = grown["rule_node"]
         curves = curves_of(grown, ground)
         n_most = n_candidates(settings, len(facts.names))
-        tree = ground.summed(_conditions(grown), n_most, "shrinkage", 5.0, None, report)
+        tree, products = ground.summed(_conditions(grown), n_most, "shrinkage", 5.0, None, report, node)
+        rules = Rules(node, grown["weight"], grown["ridge"], products)
         candidates = root_rows(tree)
         tree = keep_cover(tree, [rules] if curves is None else [rules, curves], n_exemplars(settings))
         sampled = np.bincount(ground.sample.y, weights=ground.sample.weight, minlength=facts.n_classes)
@@ -59,7 +60,7 @@ def fit_rules(settings: RuleSettings, rows: Rows) -> RuleModel:
         curves=curves,
         level_columns=level_columns(ground.constraint),
     )
-    model = model.with_novelty_scale(candidates, n_most)
+    model = model.measured(candidates, n_most)
     if settings.verbose > 0:
         for feature in model.leaving_features:
             print(dates_note(model, feature))

@@ -42,7 +42,7 @@ def grow_tree(settings: TreeSettings, rows: Rows) -> tuple[FuzzyTree, Ground]:
         found = grown.pop("cuts")
         cuts = Cuts(found[:, :2].copy(), found[:, 2].copy()) if ground.words is None else None
         kept = n_exemplars(settings)
-        tree = ground.summed(grown, kept, settings.consequents, settings.shrinkage, cuts, report)
+        tree, _ = ground.summed(grown, kept, settings.consequents, settings.shrinkage, cuts, report)
         if ground.constraint is not None:
             tree = replace(tree, consequent=constrain(tree, ground.constraint))
         if report is not None:

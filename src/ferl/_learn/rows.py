@@ -126,7 +126,7 @@ class Facts:
         return np.array([len(self.categories.get(j, ())) for j in range(len(self.names))], dtype=np.int32)
 
 
-State = TypeVar("State", _core.Sampler, _core.Moments)
+State = TypeVar("State", bound=Any)
 
 
 class Fold(Protocol[State]):
@@ -340,7 +340,7 @@ class Summing:
     orders: Orders
     derived: tuple[Derived, ...] = ()
 
-    def start(self) -> _core.Moments:
+    def start(self) -> Any:
         """Sums of nothing."""
         return _core.Moments(
             **self.conditions,
@@ -355,7 +355,7 @@ class Summing:
             columns=self.columns,
         )
 
-    def add(self, state: _core.Moments, block: Block, n_threads: int, report: Any = None) -> None:
+    def add(self, state: Any, block: Block, n_threads: int, report: Any = None) -> None:
         """Take in a block."""
         block = block.recoded(self.orders, n_threads)
         state.add(with_derived(block.X, self.derived), block.codes, block.weight, n_threads, report)

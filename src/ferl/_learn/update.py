@@ -21,6 +21,7 @@ from ferl._learn.drift import Drift, drift_of_rules, drift_of_tree
 from ferl._learn.ground import UNBOUNDED
 from ferl._learn.grow_rules import keep_cover, n_candidates, n_exemplars, root_rows
 from ferl._learn.rows import Block, Summing
+from ferl._learn.rows_behind import RuleSumming
 from ferl._learn.update_rules import with_learned_weights, with_some_curvature
 from ferl._models.model import Model
 from ferl._models.rule_model import RuleModel
@@ -72,7 +73,8 @@ def update_rules(model: RuleModel, settings: RuleSettings, block: Block) -> tupl
     merged = _merged(model, learned, UNBOUNDED, "shrinkage", 5.0)
     found = with_learned_weights(model, known, constraint_of(model, settings))
     tree = keep_cover(merged, found.terms, n_exemplars(settings))
-    return replace(found, tree=tree).with_novelty_scale(root_rows(merged), n_most), drift
+    rules = replace(found.rules, products=found.rules.products + learned.products)
+    return replace(found, tree=tree, rules=rules).measured(root_rows(merged), n_most), drift
 
 
 def constraint_of(model: Model, settings: Settings) -> Ints | None:
@@ -153,11 +155,12 @@ def warn_of_little_weight(block: Block) -> Block:
 
 @dataclass(frozen=True)
 class _Learned:
-    """What a tree's conditions sum up of a block; as in :class:`FuzzyTree` and :class:`Profile`."""
+    """What a tree's conditions sum up of a block; as in :class:`FuzzyTree`, :class:`Profile` and :class:`Rules`."""
 
     class_weight: Floats
     support: Floats
     profile: Profile
+    products: Floats
 
 
 def _sums(model: Model, settings: Settings, block: Block, n_kept: int, keeping: slice) -> _Learned:
@@ -192,10 +195,13 @@ def _sums(model: Model, settings: Settings, block: Block, n_kept: int, keeping: 
         np.arange(n_columns, dtype=np.int32),
         {},
     )
+    if isinstance(model, RuleModel):
+        summing = RuleSumming(**vars(summing), node=model.rules.node, total_weight=float(block.weight.sum()))
     state = summing.start()
     summing.add(state, block, n_threads(settings.n_jobs))
     found = state.finish()
-    return _Learned(found.pop("class_weight"), found.pop("support"), Profile(**found))
+    products = found.pop("products", np.zeros((0, 0)))
+    return _Learned(found.pop("class_weight"), found.pop("support"), Profile(**found), products)
 
 
 def _known(block: Block, tree: FuzzyTree) -> Block:

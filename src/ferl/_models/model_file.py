@@ -658,6 +658,7 @@ def _exemplars(lists: list[Ints], n_rows: int, sizes: Sizes) -> Ints:
 
 def _weights_of(model: RuleModel) -> dict[str, Any]:
     rules = {name: getattr(model.rules, name) for name in ("node", "weight", "ridge")}
+    rules["products"] = [row[: k + 1] for k, row in enumerate(model.rules.products)]
     own = {name: getattr(model, name) for name in WEIGHTS.fields if name not in rules}
     columns = [one for one in model.derived if not isinstance(one, Missing)]
     empty = dict.fromkeys(DERIVED.fields)
@@ -731,15 +732,28 @@ def _rule_attributes(found: dict[str, Any], tree: FuzzyTree) -> dict[str, Any]:
         classes, where = curvature["classes"], "weights.curvature.classes"
         _check_centred(classes, where, lambda k: f"row {k} sums to {classes[k].sum()}, not to 0")
     return {
-        "rules": Rules(node, weight, form["ridge"]),
+        "rules": Rules(node, weight, form["ridge"], _products(form["products"])),
         "prior": prior,
         "ranges": form["ranges"],
         "curves": _curves(form["curves"], tree.n_categories(len(form["ranges"]))),
         "level_columns": () if form["level_columns"] is None else tuple(form["level_columns"].tolist()),
+        "row_curvature": float(form["row_curvature"]),
         "curvature": None if curvature is None else Curvature(**curvature),
         "novelty_scale": scale,
         "replaced": tuple(replaced.tolist()),
     }
+
+
+def _products(rows: list[Floats]) -> Floats:
+    """The symmetric matrix of a triangle; no direction falls, as of sums of squares."""
+    where = "weights.products"
+    if any(len(row) != k + 1 for k, row in enumerate(rows)):
+        raise wrong(where, "row k must have k numbers, up to the diagonal")
+    found = np.zeros((len(rows), len(rows)))
+    for k, row in enumerate(rows):
+        found[k, : k + 1] = found[: k + 1, k] = row
+    _check_curvature(found, where)
+    return found
 
 
 def _check_centred(weight: Floats, where: str, what: Callable[[int], str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from ferl._models.evidence import LEAST_CURVATURE
 from ferl._models.form import (
     ANYTHING,
     FLAG,
@@ -114,6 +115,9 @@ WEIGHTS = Object(
         "node": Integers("rules", low=1, below="nodes"),
         "weight": Numbers(("rules", "classes"), -LARGEST, LARGEST),
         "ridge": Numbers(("rules",), 0.0, LARGEST),
+        # Row by row up to the diagonal: the matrix is symmetric.
+        "products": Each("weights", Numbers((None,), 0.0, LARGEST)),
+        "row_curvature": Value(lambda v: is_number(v) and LEAST_CURVATURE <= v <= 1, "a number from 0.001 to 1"),
         "prior": Numbers(("classes",), -LARGEST, LARGEST),
         "ranges": Numbers(("columns", 2), infinite=True),
         "curves": CURVES,

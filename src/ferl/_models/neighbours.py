@@ -18,6 +18,7 @@ LEAST_EVIDENCE = 0.2  # of the mean evidence of a column, that each column is ta
 ENTROPY_SHARE = 0.5  # usual distances that a nat of entropy counts in novelty
 MOST_MEASURED = 512  # training rows whose novelty is measured: a percent is about five of them
 MOSTLY_ALL = 0.9  # of the training weight: kept rows of so many stand for all
+FAR_SHARE = 0.9  # of the kept rows, that have another one less than a far distance away
 _MEASURED_ROWS = 256  # kept rows by whose distances the usual one is measured
 _DIGITS = 5  # of a quantile in a file
 
@@ -87,15 +88,25 @@ class Neighbours:
         return _core.cover(self.rows, self.centre, 1 / self.unit, self.n_categories, n_kept)
 
     @cached_property
-    def usual(self) -> float:
-        """Median distance of some of these rows from the nearest of the others; 1 where all are equal."""
+    def _apart(self) -> Floats:
+        """Distances of some of these rows from the nearest of the others, as far as they differ; 1 where none does."""
         n = min(_MEASURED_ROWS, len(self.rows) // 2)
         if n == 0:
-            return 1.0
+            return np.ones(1)
         distance = np.empty((n, 1))
         self._search(self.rows[n:]).distance(self.rows[:n], 1, distance)
         apart = distance[distance > 0]
-        return float(np.median(apart)) if len(apart) else 1.0
+        return apart if len(apart) else np.ones(1)
+
+    @cached_property
+    def usual(self) -> float:
+        """Median distance of some of these rows from the nearest of the others; 1 where all are equal."""
+        return float(np.median(self._apart))
+
+    @cached_property
+    def far(self) -> float:
+        """A distance from the nearest of the others that one in ten of these rows exceeds, in usual distances."""
+        return float(np.quantile(self._apart, FAR_SHARE, method="lower")) / self.usual
 
     @cached_property
     def search(self) -> _core.Exemplars:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ferl import _core
-from ferl._models.evidence import Doubt, Evidence, ScoreEvidence
+from ferl._models.evidence import LEAST_CURVATURE, Doubt, Evidence, RuleEvidence
 from ferl._models.model import Model
 from ferl._models.neighbours import ENTROPY_SHARE, MOST_MEASURED, MOSTLY_ALL, Neighbours, novelty_quantiles
 from ferl._models.slopes import score_slopes, step_slopes
@@ -56,6 +56,8 @@ class RuleModel(Model):
     level_columns : tuple of int
         Columns outside whose range scores stay as they are at the nearest end: those of monotone constraints, which
         fading scores would break. Their gates discount belief and plausibility alone.
+    row_curvature : float
+        Mean over training rows of the curvature of a row's loss by its scores, the mean over the classes.
     curvature : Curvature, optional
         How well the weights are known, for later blocks of rows; models that began with ``partial_fit`` have it.
     novelty_scale : ndarray of shape (101,), optional
@@ -68,6 +70,7 @@ class RuleModel(Model):
     ranges: Floats
     curves: CurvesAndMaps | None = None
     level_columns: tuple[int, ...] = ()
+    row_curvature: float = 0.25
     curvature: Curvature | None = None
     novelty_scale: Floats | None = None
 
@@ -191,12 +194,31 @@ class RuleModel(Model):
         self.scores.scores(rows, n_threads, out)
         return out
 
-    def evidence(self, rows: Floats, n_threads: int = 1) -> ScoreEvidence:
-        """The evidence of the summed weights."""
-        found = ScoreEvidence.empty(len(rows), self.classes)
-        masses = found.belief, found.upper, found.softmax, found.ignorance, found.conflict, found.support
-        self.scores.weigh(rows, n_threads, *masses)
-        return found
+    @cached_property
+    def rows_behind(self) -> _core.RowsBehind:
+        """What counts the training rows that an answer rests on, compiled."""
+        support = np.zeros(0) if self.curves is None else self.curves.support
+        return _core.RowsBehind(self.rules.products, self.rules.ridge, self.row_curvature, support)
+
+    def evidence(self, rows: Floats, n_threads: int = 1) -> RuleEvidence:
+        """The softmax of the scores, believed as far as training rows are behind it."""
+        n = len(rows)
+        probability, conflict = np.empty((n, len(self.classes))), np.empty(n)
+        support, n_behind = np.empty(n), np.empty(n)
+        self.scores.weigh(rows, self.rows_behind, n_threads, probability, conflict, support, n_behind)
+        n_behind *= self.familiarity(rows, n_threads)
+        return RuleEvidence.resting_on(probability, n_behind, support, conflict, self.classes)
+
+    def familiarity(self, rows: Floats, n_threads: int = 1) -> Floats:
+        """1 for a row that the model keeps, 1/2 for one that is as far from these as few training rows, (n_samples,).
+
+        Leverage alone misses holes inside the training range, and categories that no rule reads.
+        """
+        if not self.tree.profile.has_exemplars:
+            return np.ones(len(rows))
+        distance = self._usual_distances(rows, 1, n_threads)[:, 0]
+        with np.errstate(over="ignore"):
+            return np.asarray(1 / (1 + (distance / self.neighbours.far) ** 2))
 
     def probabilities(self, rows: Floats, n_threads: int = 1) -> Floats:
         """The softmax of the scores, shape (n_samples, n_classes)."""
@@ -293,10 +315,10 @@ class RuleModel(Model):
         return np.repeat(np.arange(len(n_read)), n_read), columns, n_read
 
     def doubt(self, row: Floats, evidence: Evidence) -> Doubt:
-        """Closed gates, and weights that are small or balance each other."""
-        ignorance = float(evidence.ignorance[0])
-        opened = min(float(self.with_gates_open.evidence(row).ignorance[0]), ignorance)
-        return Doubt(opened, 0.0, ignorance - opened, 0.0)
+        """Closed gates, and few training rows behind the answer."""
+        ignorance, withheld = float(evidence.ignorance[0]), 1 - float(self.supports(row).prod())
+        lost = withheld * (1 - ignorance) / (1 - withheld) if withheld < 1 else ignorance
+        return Doubt(0.0, ignorance - lost, lost, 0.0)
 
     # -----------------------------------------------------------------------------------------------------------------
     # Gates, proofs, slopes
@@ -387,8 +409,10 @@ class RuleModel(Model):
         unsure = ENTROPY_SHARE * self.entropy(measured)
         return novelty_quantiles(self.neighbours, measured, weight, has_all, unsure)
 
-    def with_novelty_scale(self, candidates: Floats, n_most: int) -> RuleModel:
-        """The model with the quantiles of the novelty of its training rows, where the rows it keeps are too few.
+    def measured(self, candidates: Floats, n_most: int) -> RuleModel:
+        """The model with what is measured on some of its training rows.
+
+        That is the curvature of a row, and the quantiles of novelty, where the rows that the model keeps are too few.
 
         Parameters
         ----------
@@ -400,7 +424,9 @@ class RuleModel(Model):
         scale = None
         if len(candidates) and len(self.neighbours.rows) < MOSTLY_ALL * self.tree.weight[0]:
             scale = self.measured_novelty(candidates, has_all=len(candidates) < n_most)
-        return replace(self, novelty_scale=scale)
+        shares = self.probabilities(candidates) if len(candidates) else self.class_frequency[None]
+        spread = (shares * (1 - shares)).sum(axis=1).mean() / max(len(self.classes) - 1, 1)
+        return replace(self, novelty_scale=scale, row_curvature=max(float(spread), LEAST_CURVATURE))
 
     def neighbour_novelty(self, rows: Floats, n_threads: int) -> Floats:
         """Distance to the nearest exemplar in usual distances, plus half the entropy, shape (n_samples,)."""

@@ -15,7 +15,7 @@ import numpy as np
 
 from ferl import _core
 from ferl._models.tree import FuzzyTree
-from ferl._util.arrays import Floats, FrozenArrays, Ints
+from ferl._util.arrays import Bools, Floats, FrozenArrays, Ints
 
 
 class Terms(FrozenArrays):
@@ -62,16 +62,24 @@ class Rules(Terms):
         Weight of evidence of each rule for each class; rows sum to zero.
     ridge : ndarray of shape (n_rules,)
         What held each rule's weight back when it was learned: the ridge on the weight of its standardised firing.
+    products : ndarray of shape (1 + n_rules, 1 + n_rules)
+        Sums over the training rows of their weight times the products of two firings, a one first, gates open.
     """
 
     node: Ints
     weight: Floats
     ridge: Floats
+    products: Floats
 
     @property
     def n_terms(self) -> int:
         """Number of rules."""
         return len(self.node)
+
+    def keep(self, kept: Bools, node: Ints) -> Rules:
+        """Some of the rules alone, which end at other nodes; ``kept``: shape (n_rules,)."""
+        beside = np.append(True, kept)
+        return Rules(node, self.weight[kept], self.ridge[kept], self.products[np.ix_(beside, beside)])
 
     def activation(self, tree: FuzzyTree, rows: Floats, n_threads: int = 1) -> Floats:
         """Firing of each rule, gates open, shape (n_samples, n_rules)."""

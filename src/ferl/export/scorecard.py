@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 
 from ferl._answers import model_of
-from ferl._models.evidence import Evidence, ScoreEvidence
+from ferl._models.evidence import Evidence
 from ferl._models.rule_model import RuleModel
 from ferl._sklearn import Interval, fit_context
 from ferl._tell.curves import OUTSIDE_CARD, Points, ScoreTable, read_score_table
@@ -247,7 +247,7 @@ class Scorecard(ClassifierMixin, Wrapper):
         return self.predict_evidence(X).probability
 
     def predict_evidence(self, X: ArrayLike) -> Evidence:
-        """Belief, plausibility and ignorance that the totals mean; the conflict is that of the classifier inside.
+        """Belief, plausibility and ignorance that the totals mean, resting on the rows that the classifier counts.
 
         Parameters
         ----------
@@ -258,8 +258,9 @@ class Scorecard(ClassifierMixin, Wrapper):
         -------
         Evidence
         """
-        inside = self._model().evidence(self._classifier("predict_evidence")._rows(X))
-        return ScoreEvidence.of_scores(self._scores(X), inside.conflict, self.classes_, inside.support)
+        inside, scores = self._model().evidence(self._classifier("predict_evidence")._rows(X)), self._scores(X)
+        powers = np.exp(scores - scores.max(axis=1, keepdims=True))
+        return inside.with_shares(powers / powers.sum(axis=1, keepdims=True))
 
     def cost(self, X: ArrayLike, y: ArrayLike) -> Cost:
         """What counting in these points costs on given rows, against the classifier inside: nothing but rounding.

@@ -1,0 +1,38 @@
+// How many training rows an answer averages: the inverse of its leverage in the ridge regression that the weights of the
+// rules come from. A row that few training rows resemble in the rules that apply to it has a high leverage.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "core/aligned.h"
+#include "core/kernels.h"
+
+namespace ferl {
+
+class RowsBehind {
+ public:
+  // products: [1 + n_rules][1 + n_rules], sums over the training rows of their weight times the products of two firings,
+  // a one first. ridge: [rule], on the weight of the standardised firing. curvature: of the loss of a row by its scores.
+  // support: [cell], the training weight in each cell of curves and maps.
+  RowsBehind(const std::vector<double>& products, const std::vector<double>& ridge, double curvature,
+             const std::vector<double>& support);
+
+  std::size_t n_rules() const { return mean_.size(); }
+  std::size_t n_padded() const { return n_padded_; }
+  double standardised(std::size_t rule, double firing) const { return (firing - mean_[rule]) * per_deviation_[rule]; }
+  // How much a cell adds to the leverage of a row: as much as one of its rows has in their mean.
+  double thinness(std::size_t cell) const { return thinness_[cell]; }
+  std::size_t n_cells() const { return thinness_.size(); }
+  // z: [rule][kBlockRows], standardised firings, zero from n_rules to n_padded; thinnest: [row], the largest thinness.
+  // out: [row].
+  void count(std::size_t n, const double* z, const double* thinnest, double* out) const;
+
+ private:
+  std::size_t n_padded_;
+  std::vector<double> mean_, per_deviation_, thinness_;
+  AlignedVector<double> triangle_;  // [rows of the triangle, kTriangleRows of them][column][row]
+  double least_;                    // the leverage of the mean row
+};
+
+}  // namespace ferl

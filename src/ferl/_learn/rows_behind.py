@@ -1,0 +1,100 @@
+"""What counts the training rows behind an answer: sums of the products of two firings, over all rows.
+
+Firings are rounded to 2^-10 and weights to a power of two that the total weight allows. Then every product and every
+partial sum is a double without rounding: the sums have the same bits in any order of the rows, in any batches and with
+any number of threads, whichever library multiplies the matrices.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ferl import _core
+from ferl._learn.rows import Summing
+from ferl._util.arrays import Floats, Ints
+
+_FIRING_BITS = 10
+_BITS = 53 - 2 * _FIRING_BITS - 1  # of a double that are left for weights, and one to spare
+_CHUNK_ROWS = 4096  # whose firings at all nodes are in memory at a time
+
+
+@dataclass
+class RuleSums:
+    """The sums that a model of rules keeps of rows.
+
+    Attributes
+    ----------
+    moments : _core.Moments
+        Of values, by condition.
+    tree : _core.Tree
+        The conditions.
+    n_nodes : int
+        Number of its nodes.
+    node : ndarray of shape (n_rules,), int32
+        Where rules end.
+    unit : float
+        What weights are rounded down to a multiple of.
+    products : ndarray of shape (1 + n_rules, 1 + n_rules)
+        Of firings, a one first.
+    """
+
+    moments: _core.Moments
+    tree: _core.Tree
+    n_nodes: int
+    node: Ints
+    unit: float
+    products: Floats
+
+    def add(self, X: Floats, codes: Ints, weight: Floats, n_threads: int, report: Any) -> None:
+        """Take in rows."""
+        self.moments.add(X, codes, weight, n_threads, report)
+        for first in range(0, len(X), _CHUNK_ROWS):
+            rows = slice(first, first + _CHUNK_ROWS)
+            whole = np.floor(weight[rows] / self.unit) * self.unit
+            every = np.zeros((len(whole), self.n_nodes))
+            self.tree.fire(X[rows], False, n_threads, every)
+            firing = np.ones((len(whole), 1 + len(self.node)))
+            np.rint(every[:, self.node] * 2.0**_FIRING_BITS, out=firing[:, 1:])
+            firing[:, 1:] *= 2.0**-_FIRING_BITS
+            self.products += (firing * whole[:, None]).T @ firing
+
+    def state(self) -> dict[str, Any]:
+        """The sums, to be merged elsewhere."""
+        return dict(self.moments.state()) | {"products": self.products}
+
+    def merge(self, state: dict[str, Any]) -> None:
+        """Add the sums of other rows."""
+        self.moments.merge({name: own for name, own in state.items() if name != "products"})
+        self.products += state["products"]
+
+    def finish(self) -> dict[str, Any]:
+        """The sums as arrays."""
+        return dict(self.moments.finish()) | {"products": self.products}
+
+
+@dataclass(frozen=True)
+class RuleSumming(Summing):
+    """Takes the sums that a model of rules keeps of all rows.
+
+    Attributes
+    ----------
+    node : ndarray of shape (n_rules,), int32
+        Where rules end.
+    total_weight : float
+        Of all rows, nearly.
+    """
+
+    node: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
+    total_weight: float = 1.0
+
+    def start(self) -> RuleSums:
+        """Sums of nothing."""
+        n_nodes, width = len(self.conditions["parent"]), 1 + len(self.node)
+        everywhere = np.tile([-np.inf, np.inf], (n_nodes, 1))
+        tree = _core.Tree(**self.conditions, support=everywhere, gate_margin=1.0)
+        unit = 2.0 ** (math.ceil(math.log2(self.total_weight)) - _BITS)
+        return RuleSums(super().start(), tree, n_nodes, self.node, unit, np.zeros((width, width)))
