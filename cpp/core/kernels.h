@@ -118,11 +118,10 @@ struct Kernels {
                const Gate* gate, double* phi);
   // out[i] += phi[i] * weight.
   void (*add_weighted)(std::size_t n, const double* phi, double weight, double* out);
-  // out[i] += sum over j of (sum over k of triangle[j][k] * z[k * stride + i])^2, of a lower triangle of n_terms rows, a
-  // multiple of kTriangleRows: [rows, kTriangleRows of them][k up to the last of these rows][row]. Both arrays of rows
-  // reach to the next multiple of kLanes.
-  void (*add_squares)(std::size_t n, std::size_t n_terms, const double* triangle, const double* z, std::size_t stride,
-                      double* out);
+  // out[i] += sum over j of (sum over k of triangle[j][k] z[k][i])^2, of a lower triangle of n_terms rows, a multiple of
+  // kTriangleRows: [rows, kTriangleRows of them][k up to the last of these][row]. z: [vector of rows][k][lane]; out
+  // reaches to the end of the last vector.
+  void (*add_squares)(std::size_t n, std::size_t n_terms, const double* triangle, const double* z, double* out);
   // Weight of the rows that a term leaves.
   double (*tally_term)(const TermRows& rows, const Trapezoid& term);
   // Adds the weight of the rows that are classified correctly with a child of this term and distribution to `hits`,

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "core/kernels.h"
-#include "core/walk.h"
 #include "rules/cholesky.h"
 
 namespace ferl {
@@ -51,7 +50,7 @@ RowsBehind::RowsBehind(const std::vector<double>& products, const std::vector<do
 
 void RowsBehind::count(std::size_t n, const double* z, const double* thinnest, double* out) const {
   for (std::size_t i = 0; i < n; ++i) out[i] = least_ + thinnest[i];
-  kernels().add_squares(n, n_padded_, triangle_.data(), z, kBlockRows, out);
+  kernels().add_squares(n, n_padded_, triangle_.data(), z, out);
   for (std::size_t i = 0; i < n; ++i) out[i] = 1 / out[i];
 }
 

@@ -24,8 +24,8 @@ class RowsBehind {
   // How much a cell adds to the leverage of a row: as much as one of its rows has in their mean.
   double thinness(std::size_t cell) const { return thinness_[cell]; }
   std::size_t n_cells() const { return thinness_.size(); }
-  // z: [rule][kBlockRows], standardised firings, zero from n_rules to n_padded; thinnest: [row], the largest thinness.
-  // out: [row].
+  // z: [vector of rows][n_padded rules][lane], standardised firings, zero from n_rules on; thinnest: [row], the largest
+  // thinness. out: [row], up to the end of the last vector.
   void count(std::size_t n, const double* z, const double* thinnest, double* out) const;
 
  private:

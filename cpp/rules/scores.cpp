@@ -29,7 +29,7 @@ class BlockScores {
   void run(const Tree& tree, const RuleWeights& weights, const Supports& supports, const RowsBehind* behind,
            const Block& block) {
     tree_ = &tree, weights_ = &weights, supports_ = &supports, behind_ = behind;
-    if (behind) make_room(behind->n_rules(), behind->n_padded());
+    if (behind) make_room();
     const std::size_t n = block.size, n_classes = weights_->n_classes;
     gather(block);
     by_class_.resize(n_classes * kBlockRows);
@@ -58,7 +58,7 @@ class BlockScores {
 
   // The training rows behind the scores of each row, gates open.
   void count_rows(std::size_t n, double* out) {
-    double counted[kBlockRows];  // a whole number of vectors
+    double counted[kBlockRows] = {};  // a whole number of vectors
     behind_->count(n, standardised_.data(), thinnest_, counted);
     std::copy_n(counted, n, out);
   }
@@ -67,10 +67,15 @@ class BlockScores {
   const double* support = nullptr;  // [row]: of all gates
 
  private:
-  // The rows of the padding stay zero.
-  void make_room(std::size_t n_rules, std::size_t n_padded) {
-    standardised_.resize(n_padded * kBlockRows);
-    std::fill(standardised_.begin() + static_cast<std::ptrdiff_t>(n_rules * kBlockRows), standardised_.end(), 0.0);
+  // Where the standardised firing of a rule begins, of the vector of rows that begins with row i. Those of the padding
+  // stay zero.
+  double* standardised(std::size_t rule, std::size_t i) {
+    return standardised_.data() + i * behind_->n_padded() + rule * kLanes;
+  }
+  void make_room() {
+    standardised_.resize(behind_->n_padded() * kBlockRows);
+    for (std::size_t rule = behind_->n_rules(); rule < behind_->n_padded(); ++rule)
+      for (std::size_t i = 0; i < kBlockRows; i += kLanes) std::fill_n(standardised(rule, i), kLanes, 0.0);
   }
 
   void gather(const Block& block) {
@@ -100,8 +105,11 @@ class BlockScores {
         kernels().add_weighted(n, phi, v[c], by_class_.data() + c * kBlockRows);
       kernels().add_weighted(n, phi, weights_->size[static_cast<std::size_t>(rule)], size.data());
       if (!behind_) continue;
-      double* z = standardised_.data() + static_cast<std::size_t>(rule) * kBlockRows;
-      for (std::size_t i = 0; i < n; ++i) z[i] = behind_->standardised(static_cast<std::size_t>(rule), phi[i]);
+      for (std::size_t i = 0; i < n; i += kLanes) {
+        double* z = standardised(static_cast<std::size_t>(rule), i);
+        for (std::size_t lane = 0; lane < kLanes; ++lane)
+          z[lane] = behind_->standardised(static_cast<std::size_t>(rule), phi[i + lane]);
+      }
     }
   }
 
@@ -152,7 +160,7 @@ class BlockScores {
   const RuleWeights* weights_ = nullptr;
   const Supports* supports_ = nullptr;
   const RowsBehind* behind_ = nullptr;
-  AlignedVector<double> standardised_;            // [rule][kBlockRows]: firings
+  AlignedVector<double> standardised_;            // [vector of rows][rule][lane]: firings
   std::vector<double> columns_, phi_, by_class_;  // [column], [depth], [class], each with the rows of the block
   std::vector<Bin> bins_;                         // [input of the curves], likewise
   double support_[2 * kBlockRows], fade_[kBlockRows], thinnest_[kBlockRows];
