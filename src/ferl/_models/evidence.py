@@ -252,6 +252,11 @@ class RuleEvidence(Evidence):
         return self.softmax
 
     @property
+    def plausibility(self) -> Floats:
+        """What the evidence does not rule out, shape (n_samples, n_classes); never below the probability, also by rounding."""
+        return np.maximum(super().plausibility, self.softmax)
+
+    @property
     def pignistic(self) -> Floats:
         """The probability: the ignorance is shared as the belief is, shape (n_samples, n_classes)."""
         return self.softmax
