@@ -144,8 +144,8 @@ def test_a_file_without_the_field_loads_and_old_pickles_of_schemas_too(tmp_path)
     assert old.explain(numbers.iloc[0]).target == ""
     state = {"names": ("a",), "categories": (None,)}
     schema = Schema.__new__(Schema)
-    schema.__dict__.update(state)
-    assert schema.kind(0).name == "unknown"
+    schema.__setstate__(state)
+    assert schema.kinds[0].name == "unknown"
     assert schema.target.name == ""
 
 

@@ -100,7 +100,7 @@ def summarise(estimator: FERLEstimator[Any]) -> dict[str, Any]:
 
 def _kind(model: Model, feature: int, categories: Any) -> dict[str, Any]:
     """What a column holds, and its categories where it has some; ordered ones from the lowest to the highest."""
-    kind = model.column_kind(feature)
+    kind = model.column_kinds[feature]
     if categories is not None:
         return {"kind": "category", "categories": categories.tolist()}
     if kind.is_ordered:

@@ -189,7 +189,7 @@ def run_certify(asked: Namespace) -> None:
     units = []
     for name in found.limits:
         feature = found.names.index(name)
-        kind = model.column_kind(feature)
+        kind = model.column_kinds[feature]
         counted = " days" if kind.is_date else " categories" if kind.is_ordered else ""
         units.append(f"{spoken(name)} {spread[feature]:.4g}{counted}")
     listed = f": {', '.join(units)}" if units else ""

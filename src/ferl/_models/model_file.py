@@ -315,7 +315,7 @@ def _derived(form: dict[str, Any], index: int, schema: Schema, n_classes: int) -
     if column is CategoryEvidence:
         if known is None or length != len(known) + 1:
             raise wrong(f"{where}.evidence", "it needs a number for each category of its feature, and one for missing")
-    elif not schema.kind(feature).is_date:
+    elif not schema.kinds[feature].is_date:
         raise wrong(f"{where}.feature", f"{schema.label(feature)} does not hold dates")
     if column is KnownDate and not given["first"] <= given["last"]:
         raise wrong(f"{where}.first", "it must not be above last")
@@ -774,7 +774,7 @@ _OWN = {
 
 def _table_to_form(schema: Schema) -> dict[str, Any] | None:
     """The target and the kinds of columns; None where a reader would not miss them."""
-    columns = [_column_to_form(schema.kind(j)) for j in range(len(schema.categories))]
+    columns = list(map(_column_to_form, schema.kinds))
     if schema.target == Target() and all(own in (None, {"kind": "real"}) for own in columns):
         return None
     empty = {"kind": None} | dict.fromkeys(COLUMN.optional)

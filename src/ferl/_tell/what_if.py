@@ -161,7 +161,7 @@ def what_if(model: Model, one: OneRow, changes: Mapping[Any, Any]) -> WhatIf:
 
 def _is_outside(model: Model, feature: int, value: float) -> bool:
     """Whether a number lies outside the training range that the model remembers; a missing value does not."""
-    if feature in model.category_names or model.column_kind(feature).is_ordered:
+    if feature in model.category_names or model.column_kinds[feature].is_ordered:
         return False
     low, high = model.training_range(feature)
     return value < low or value > high

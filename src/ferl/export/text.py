@@ -453,11 +453,11 @@ def _exact_rules(
 def _coded_lines(model: Model, names: Sequence[str]) -> list[str]:
     """Which numbers stand for dates and for ordered categories."""
     asked = model.read_columns.tolist()
-    dates = [_quoted(names[column]) for column in asked if model.column_kind(column).is_date]
+    dates = [_quoted(names[column]) for column in asked if model.column_kinds[column].is_date]
     orders = [
-        f"{_quoted(names[column])} {_list(model.column_kind(column).order)}"
+        f"{_quoted(names[column])} {_list(model.column_kinds[column].order)}"
         for column in asked
-        if model.column_kind(column).is_ordered
+        if model.column_kinds[column].is_ordered
     ]
     lines = (
         ["The number of a date is the days since the beginning of 1970.", f"dates: {'; '.join(dates)}"] if dates else []

@@ -242,7 +242,7 @@ def column_inputs(model: Model) -> list[Input] | None:
         while not name or name in taken or name.startswith(PREFIX):
             name = f"{name}_" if name and not name.startswith(PREFIX) else f"x{feature}"
         taken.add(name)
-        inputs.append(_input(name, categories, columns.label(feature), columns.kind(feature)))
+        inputs.append(_input(name, categories, columns.label(feature), columns.kinds[feature]))
     return inputs
 
 

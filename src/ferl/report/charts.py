@@ -135,7 +135,7 @@ def _points(x: Floats, y: Floats) -> str:
 def _end_texts(model: RuleModel, feature: int, low: float, high: float) -> list[str]:
     """The ends of an axis as people write them; numbers with the digits that its length gives meaning to."""
     ends = [float(value_at(end, (high - low) / 50)) for end in (low, high)]
-    if model.column_kind(feature).is_date:
+    if model.column_kinds[feature].is_date:
         ends = [float(np.floor(low)), float(np.floor(high))]  # days: there is no room for the time of day
     return [number_text(model.number(feature, end)) for end in ends]
 

@@ -507,7 +507,7 @@ def _controls(view: View) -> list[dict[str, Any]]:
 
 
 def _number_control(model: Model, j: int, spread: float, kept: Floats) -> dict[str, Any]:
-    kind, known = model.column_kind(j), kept[~np.isnan(kept)]
+    kind, known = model.column_kinds[j], kept[~np.isnan(kept)]
     low, high = slider_range(model, j)
     date = {"has_time": kind.name == "time", "is_zoned": kind.is_zoned, "steps": list(finer_steps())}
     bits = [model.value(j, bit) for bit in (0.0, 1.0)] if kind.name == "binary" else []
