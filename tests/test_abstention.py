@@ -20,7 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from ferl import FERLClassifier, FERLTreeClassifier
-from ferl._judge.risk import evidence_signal
+from ferl._judge.promises import evidence_signal
 from ferl.abstention import (
     Design,
     Ladder,

@@ -19,8 +19,7 @@ from ferl._estimator import FERLEstimator
 from ferl._models.model import Model
 from ferl._models.rule_model import RuleModel
 from ferl._sklearn import changed_parameters
-from ferl._tell.page import Section, Table
-from ferl._tell.render import as_rich
+from ferl._tell.page import Section, Table, as_rich
 from ferl._tell.statements import Style, statements
 from ferl._util.files import replace_text, replacing
 from ferl._util.text import counted, spoken

@@ -15,8 +15,7 @@ from ferl._models.rule_model import RuleModel
 from ferl._models.shapes import feature_importances, read_shapes
 from ferl._models.tree_model import TreeModel
 from ferl._tell.curves import COMPARED, curve_place, curve_summary
-from ferl._tell.page import Section, Table
-from ferl._tell.render import Readable, as_plain
+from ferl._tell.page import Readable, Section, Table, as_plain
 from ferl._tell.statements import Statement, Style, statements, word_meanings
 from ferl._tell.unusual import Usual, usual_values
 from ferl._util.text import counted, listed, percent_text, plain, share_text, spoken, support_text

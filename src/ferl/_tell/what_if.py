@@ -11,8 +11,7 @@ from ferl._models.model import Model
 from ferl._tables import OneRow, read_row, with_derived
 from ferl._tell.explain import LEAST_SHOWN, explain
 from ferl._tell.explanation import MAX_PROBABLE, Explanation
-from ferl._tell.page import Section, Table
-from ferl._tell.render import Readable
+from ferl._tell.page import Readable, Section, Table
 from ferl._tell.statements import weight_text
 from ferl._util.text import feature_index, listed, percent_text, plain, spoken, value_text
 

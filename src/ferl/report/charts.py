@@ -18,7 +18,7 @@ from ferl._models.rule_model import RuleModel
 from ferl._models.shapes import Curve, Interaction, Shapes, cell_edges, is_supported, kept_rows
 from ferl._tell.conditions import value_at
 from ferl._tell.curves import curve_lines, curve_value, is_binary
-from ferl._tell.render import blocks_html
+from ferl._tell.page import blocks_html
 from ferl._tell.statements import Style, weight_text
 from ferl._util.arrays import Floats
 from ferl._util.text import number_text

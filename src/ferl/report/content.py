@@ -17,8 +17,7 @@ from ferl._tables import OneRow
 from ferl._tables.values import finer_steps
 from ferl._tell.explain import explain
 from ferl._tell.explanation import Explanation
-from ferl._tell.page import Block, Marked, Section, Table
-from ferl._tell.render import piece_html
+from ferl._tell.page import Block, Marked, Section, Table, piece_html
 from ferl._tell.stability import spreads_text
 from ferl._tell.statements import word_meanings
 from ferl._tell.unusual import NoveltyScale, novelty_scale
