@@ -74,11 +74,7 @@ def summarise(estimator: FERLEstimator[Any]) -> dict[str, Any]:
     model = estimator.model_
     tree, uses = model.tree, model.uses
     features = [
-        {
-            "name": name,
-            **_kind(model, feature, categories),
-            **{use: own[feature] for use, own in uses.items()},
-        }
+        {"name": name, **_kind(model, feature, categories), **{use: own[feature] for use, own in uses.items()}}
         for feature, (name, categories) in enumerate(zip(model.feature_names(), model.schema.categories, strict=True))
     ]
     changed = changed_parameters(estimator)

@@ -248,12 +248,7 @@ def calibration_from_form(form: Any, classes: NDArray[Any]) -> Calibration:
         reference = Reference(sets["scores"], sets["classes"], np.ones(n_rows), sets["class_conditional"])
         conformal = ConformalScores(sets["score"], sets["alpha"], reference)
     return Calibration(
-        found["model"],
-        n_rows,
-        conformal,
-        _control(found["abstention"], classes),
-        _map(found["probabilities"]),
-        novelty,
+        found["model"], n_rows, conformal, _control(found["abstention"], classes), _map(found["probabilities"]), novelty
     )
 
 

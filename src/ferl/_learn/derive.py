@@ -20,15 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ferl._learn.rows import Facts, Orders
-from ferl._tables.derived import (
-    MANY_CATEGORIES,
-    MOST_DAYS,
-    CategoryEvidence,
-    DatePart,
-    DayEvidence,
-    Derived,
-    KnownDate,
-)
+from ferl._tables.derived import MANY_CATEGORIES, MOST_DAYS, CategoryEvidence, DatePart, DayEvidence, Derived, KnownDate
 from ferl._util.arrays import Floats, Ints
 
 N_FOLDS = 5

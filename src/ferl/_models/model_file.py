@@ -21,15 +21,7 @@ from numpy.typing import NDArray
 
 from ferl import _core
 from ferl._models import form as forms
-from ferl._models.form import (
-    Each,
-    ModelFileError,
-    Nullable,
-    Object,
-    Sizes,
-    is_plain_text,
-    wrong,
-)
+from ferl._models.form import Each, ModelFileError, Nullable, Object, Sizes, is_plain_text, wrong
 from ferl._models.model import Model, Words
 from ferl._models.model_form import (
     CATEGORIES,
@@ -207,10 +199,7 @@ def model_to_form(model: Model, parameters: dict[str, Any], notes: list[str]) ->
         "tree": {
             **{name: getattr(tree, name) for name in TREE.fields},
             "categories": None if tree.categories is None else _sparse(tree.categories),
-            "profile": {
-                **vars(tree.profile),
-                "exemplar": [own[own >= 0] for own in tree.profile.exemplar],
-            },
+            "profile": {**vars(tree.profile), "exemplar": [own[own >= 0] for own in tree.profile.exemplar]},
         },
         "history": HISTORY.read(list(model.history), "history", Sizes(0)),
     }

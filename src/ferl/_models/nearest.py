@@ -246,8 +246,7 @@ def _other_numbers(line: _Line, features: list[int]) -> tuple[dict[int, Change |
         if reached:
             # Of whole numbers, the nearer one; of others the nearer flip, since few digits may make it seem farther.
             there, flip = min(
-                reached,
-                key=lambda own: (own[0].is_silent, abs((own[0].to if is_whole else own[1].at) - own[1].value)),
+                reached, key=lambda own: (own[0].is_silent, abs((own[0].to if is_whole else own[1].at) - own[1].value))
             )
             value, to, exact = (model.number(feature, number) for number in (flip.value, there.to, flip.at))
             distance = abs(there.to - flip.value) / flip.spread

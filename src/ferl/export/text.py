@@ -26,14 +26,7 @@ from ferl._models.tree import Cuts
 from ferl._models.tree_model import TreeModel
 from ferl._tables import Missing
 from ferl._tables.derived import DatePart, KnownDate
-from ferl._tell.curves import (
-    MAX_RANGES,
-    curve_lines,
-    evidence_of_values,
-    evidence_text,
-    is_told_as_curve,
-    read_map,
-)
+from ferl._tell.curves import MAX_RANGES, curve_lines, evidence_of_values, evidence_text, is_told_as_curve, read_map
 from ferl._tell.overview import Overview, read_accuracy
 from ferl._tell.overview import overview as read_overview
 from ferl._tell.statements import (

@@ -108,11 +108,7 @@ def _line_chart(model: RuleModel, curve: Curve, known: Floats, top: float) -> di
     x, y = LEFT + (RIGHT - LEFT) * (values - low) / (high - low), (TOP + BOTTOM) / 2 - said / top * (BOTTOM - TOP) / 2
     return {
         "lines": [
-            {
-                "class": 1 if said.shape[1] == 1 else c,
-                "points": _points(x, y[:, c]),
-            }
-            for c in _drawn_classes(said)
+            {"class": 1 if said.shape[1] == 1 else c, "points": _points(x, y[:, c])} for c in _drawn_classes(said)
         ],
         "low": low,
         "high": high,
