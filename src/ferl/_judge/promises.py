@@ -29,12 +29,14 @@ from ferl._models.form import (
     Sizes,
     Value,
     count,
+    file_content,
     is_number,
+    json_text,
     one_of,
+    parsed_json,
     wrong,
 )
 from ferl._models.model import Model
-from ferl._models.model_file import file_content, json_text, parsed_json
 from ferl._util.arrays import Bools, Floats
 from ferl._util.files import replace_text
 from ferl._util.text import shown
