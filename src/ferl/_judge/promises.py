@@ -130,48 +130,40 @@ VERSION = 1
 _LARGEST_COUNT = 2**53
 _CARELESS = 1.0 + 1e-9  # shares that rounding puts beyond 1
 _SHARE = Value(lambda value: is_number(value) and 0 <= value <= 1, "a number from 0 to 1")
-_SETS = Object(
-    {
-        "score": one_of(*SCORES),
-        "class_conditional": FLAG,
-        "alpha": _SHARE,
-        "scores": Numbers(("rows",), infinite=True),
-        "classes": Integers("rows", low=-1, below="classes"),
-    }
+_SETS = Object.of(
+    score=one_of(*SCORES),
+    class_conditional=FLAG,
+    alpha=_SHARE,
+    scores=Numbers(("rows",), infinite=True),
+    classes=Integers("rows", low=-1, below="classes"),
 )
-_ABSTENTION = Object(
-    {
-        **dict.fromkeys(("risk", "confidence"), _SHARE),
-        "met": FLAG,
-        "signal": one_of(*SIGNALS),
-        "method": one_of("fixed_sequence", "bonferroni"),
-        "threshold": Value(lambda value: is_number(value) or value in ("inf", "-inf"), "a number"),
-        **dict.fromkeys(("n_rows", "n_answered", "n_errors"), count(0, _LARGEST_COUNT)),
-        **dict.fromkeys(("bound", "achievable_risk", "achievable_share"), _SHARE),
-        "decision": Value(lambda value: isinstance(value, str | list) or is_number(value), "a name, a number or costs"),
-    },
-    optional=frozenset({"decision"}),
+_ABSTENTION = Object.of(
+    "decision",
+    **dict.fromkeys(("risk", "confidence"), _SHARE),
+    met=FLAG,
+    signal=one_of(*SIGNALS),
+    method=one_of("fixed_sequence", "bonferroni"),
+    threshold=Value(lambda value: is_number(value) or value in ("inf", "-inf"), "a number"),
+    **dict.fromkeys(("n_rows", "n_answered", "n_errors"), count(0, _LARGEST_COUNT)),
+    **dict.fromkeys(("bound", "achievable_risk", "achievable_share"), _SHARE),
+    decision=Value(lambda value: isinstance(value, str | list) or is_number(value), "a name, a number or costs"),
 )
-_PROBABILITIES = Object(
-    {
-        "temperature": Value(lambda value: is_number(value) and 1e-3 <= value <= 1e3, "from 0.001 to 1000"),
-        **dict.fromkeys(("share", "value"), Numbers(("knots",), 0.0, _CARELESS)),
-        "sharing": _SHARE,
-    },
-    optional=frozenset({"temperature", "share", "value"}),
+_PROBABILITIES = Object.of(
+    "temperature share value",
+    temperature=Value(lambda value: is_number(value) and 1e-3 <= value <= 1e3, "from 0.001 to 1000"),
+    **dict.fromkeys(("share", "value"), Numbers(("knots",), 0.0, _CARELESS)),
+    sharing=_SHARE,
 )
-_FORM = Object(
-    {
-        "format": TEXT,
-        "version": count(VERSION, VERSION),
-        "ferl": TEXT,
-        "model": TEXT,
-        "n_rows": count(1, _LARGEST_COUNT),
-        "sets": Nullable(_SETS),
-        "abstention": Nullable(_ABSTENTION),
-        "probabilities": Nullable(_PROBABILITIES),
-        "novelty": Nullable(Numbers(("rows",), 0.0, infinite=True)),
-    }
+_FORM = Object.of(
+    format=TEXT,
+    version=count(VERSION, VERSION),
+    ferl=TEXT,
+    model=TEXT,
+    n_rows=count(1, _LARGEST_COUNT),
+    sets=Nullable(_SETS),
+    abstention=Nullable(_ABSTENTION),
+    probabilities=Nullable(_PROBABILITIES),
+    novelty=Nullable(Numbers(("rows",), 0.0, infinite=True)),
 )
 
 

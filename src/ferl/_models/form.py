@@ -287,6 +287,11 @@ class Object(Field):
     fields: Mapping[str, Field]
     optional: frozenset[str] = frozenset()
 
+    @classmethod
+    def of(cls, optional: str = "", /, **fields: Field) -> Object:
+        """An object with these entries; ``optional``: names of those that may be absent, with spaces between."""
+        return cls(fields, frozenset(optional.split()))
+
     def read(self, value: Any, where: str, sizes: Sizes) -> dict[str, Any]:
         """A dict by the names of the entries, None for those that are absent."""
         if not isinstance(value, dict):

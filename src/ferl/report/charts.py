@@ -60,9 +60,8 @@ def shape_charts(model: RuleModel, style: Style, shapes: Shapes) -> dict[str, An
     curves = [
         _titled(style, own, total) | _curve_chart(model, style, own, kept[:, own.feature], top) for own in shapes.curves
     ]
-    many = {
-        feature for feature, names in model.category_names.items() if len(names) > MAX_NAMED_CELLS
-    }  # no room for a map
+    # There is no room for a map of so many categories.
+    many = {feature for feature, names in model.category_names.items() if len(names) > MAX_NAMED_CELLS}
     pairs = [own for own in shapes.interactions if len(own.features) == 2 and not many & set(own.features)]
     maps = [_titled(style, own, total) | _map_chart(model, own) for own in pairs[:MAX_MAPS]]
     return {"curves": curves, "maps": maps, "top": weight_text(top).lstrip("+")}
