@@ -20,7 +20,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from ferl import FERLClassifier, FERLTreeClassifier
-from ferl._judge.risk import evidence_signal
 from ferl.abstention import (
     Design,
     Ladder,
@@ -215,7 +214,7 @@ def test_novel_rows_come_last_by_novelty(data, fitted) -> None:
 def test_signals_by_hand(fitted, data) -> None:
     evidence = fitted.predict_evidence(data[0][300:])
     ordered = np.sort(evidence.pignistic, axis=1)
-    np.testing.assert_allclose(evidence_signal(evidence, "margin"), ordered[:, -1] - ordered[:, -2])
+    np.testing.assert_allclose(read_signal(fitted, data[0][300:], "margin"), ordered[:, -1] - ordered[:, -2])
     np.testing.assert_array_equal(read_signal(fitted, data[0][300:], "ignorance"), -evidence.ignorance)
     np.testing.assert_array_equal(read_signal(fitted, data[0][300:], "belief"), evidence.belief.max(axis=1))
 

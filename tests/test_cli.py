@@ -5,19 +5,15 @@ import sys
 from types import SimpleNamespace
 
 import pytest
-from typer.testing import CliRunner
 
+from cli_examples import ferl
 from ferl import __version__
-from ferl._cli.app import app
-
-runner = CliRunner()
 
 
 @pytest.mark.parametrize("data", ["iris", "wine", "breast_cancer"])
 def test_demo_shows_rules_evidence_sets_contributions_novelty_and_an_abstention(data, tmp_path):
     report = tmp_path / "report.html"
-    result = runner.invoke(app, ["demo", "--data", data, "--report", str(report)], env={"COLUMNS": "120"})
-    assert result.exit_code == 0
+    result = ferl("demo", "--data", data, "--report", report)
     assert "report.html" in result.output
     assert "judged on the held-out rows" in report.read_text(encoding="utf-8")
     for part in ("accuracy", "if ", "begin with", "belief", "plausibility", "ignorance", "clearest", "abstains"):
@@ -30,21 +26,19 @@ def test_demo_shows_rules_evidence_sets_contributions_novelty_and_an_abstention(
 
 
 def test_demo_writes_its_picture_and_refuses_a_folder_that_is_not_there(tmp_path):
-    picture, report = tmp_path / "demo.svg", str(tmp_path / "report.html")
-    assert runner.invoke(app, ["demo", "--picture", str(picture), "--report", report]).exit_code == 0
+    picture, report = tmp_path / "demo.svg", tmp_path / "report.html"
+    ferl("demo", "--picture", picture, "--report", report)
     svg = picture.read_text(encoding="utf-8")
     assert svg.startswith("<svg")
     assert "url(http" not in svg
     assert sorted(path.name for path in tmp_path.iterdir()) == ["demo.svg", "report.html"]
     for option in ("--picture", "--report"):
-        refused = runner.invoke(app, ["demo", option, str(tmp_path / "no" / "demo")])
-        assert refused.exit_code == 2
-        assert "does not exist" in refused.output
+        assert "does not exist" in ferl("demo", option, tmp_path / "no" / "demo", code=2).output
 
 
 def test_version_and_help():
-    assert runner.invoke(app, ["--version"]).output.strip() == f"ferl {__version__}"
-    text = runner.invoke(app, ["--help"]).output
+    assert ferl("--version").output.strip() == f"ferl {__version__}"
+    text = ferl("--help").output
     assert "demo" in text
     assert "bench" in text
 
@@ -52,9 +46,7 @@ def test_version_and_help():
 def test_where_the_benchmark_is_absent_its_command_says_what_to_install(monkeypatch):
     monkeypatch.setattr("importlib.metadata.entry_points", lambda **wanted: ())
     for arguments in ([], ["--list"], ["--help"], ["speed", "--data", "x"]):
-        result = runner.invoke(app, ["bench", *arguments])
-        assert result.exit_code == 2
-        assert "pip install ./benchmarks" in result.stderr
+        assert "pip install ./benchmarks" in ferl("bench", *arguments, code=2).stderr
 
 
 def test_the_benchmark_gets_all_arguments_and_its_exit_code_counts(monkeypatch):
@@ -65,9 +57,7 @@ def test_the_benchmark_gets_all_arguments_and_its_exit_code_counts(monkeypatch):
     entry = SimpleNamespace(load=lambda: command)
     monkeypatch.setattr("importlib.metadata.entry_points", lambda **wanted: {wanted["name"]: entry})
     for arguments in (["--help"], ["speed", "--data", "x", "--repetitions=3"], ["--jobs", "2", "speed"]):
-        result = runner.invoke(app, ["bench", *arguments])
-        assert result.exit_code == 3
-        assert result.stdout.split() == ["ferl", "bench", *arguments]
+        assert ferl("bench", *arguments, code=3).stdout.split() == ["ferl", "bench", *arguments]
 
 
 @pytest.mark.parametrize(

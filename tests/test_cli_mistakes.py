@@ -11,11 +11,9 @@ import sys
 import time
 
 import pytest
-from typer.testing import CliRunner
 
 from cli_examples import ferl, refused, write_table
 from cli_people import folder, people
-from ferl._cli.app import app
 
 __all__ = ["folder"]  # a fixture
 
@@ -81,7 +79,7 @@ def test_mistakes_in_paths_are_one_line(tmp_path, folder):
     odd = tmp_path / "no.parquet"
     odd.write_bytes(b"x")
     assert "no.parquet cannot be read" in ferl("predict", model, odd, "-o", "-", code=2).stderr
-    debugged = CliRunner().invoke(app, ["inspect", str(new), "--debug"])
+    debugged = ferl("inspect", new, "--debug", code=1)
     assert type(debugged.exception).__name__ == "ModelFileError"
 
 

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from core_stages import stages
-from ferl import FERLClassifier, _core
-from ferl._models.tree import FuzzyTree
+from ferl import FERLClassifier, FuzzyTree, _core
 from tree_examples import tree_classifier
 
 COMBINATIONS = ("dempster", "cautious", "chain", "vote")

@@ -11,7 +11,8 @@ from sklearn.base import clone
 
 import javascript
 from ferl import FERLClassifier, ModelFileError, export_text, load_model, save_model
-from ferl._models.model_file import json_text, model_to_form
+from ferl._models.form import json_text
+from ferl._models.model_file import model_to_form
 from ferl._sklearn import check_rows
 from ferl.export import Scorecard
 from ferl.onnx import onnx_inputs, to_onnx

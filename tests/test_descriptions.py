@@ -7,13 +7,10 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
 import ferl
-from ferl import FERLClassifier, export_text, load_model
-from ferl._cli.app import app
-from ferl._tables import DescriptionError, TableDescription
-from ferl._tables.kinds import load_description
+from cli_examples import ferl as command
+from ferl import DescriptionError, FERLClassifier, TableDescription, export_text, load_description, load_model
 from name_examples import SIZES, loans
 
 YAML = """\
@@ -80,10 +77,8 @@ def test_the_command_line_takes_a_description_and_answers_to_the_markers(tmp_pat
     table.loc[::11, "dmi"] = "NA"
     table.to_csv(tmp_path / "table.csv", index=False)
     (tmp_path / "table.yaml").write_text(YAML, encoding="utf-8")
-    run = CliRunner().invoke
     paths = [str(tmp_path / name) for name in ("table.csv", "table.yaml", "model.json", "out.csv")]
-    fit = run(app, ["fit", paths[0], "--target", "deny", "--describe", paths[1], "-o", paths[2]])
-    assert fit.exit_code == 0, fit.output
+    fit = command("fit", paths[0], "--target", "deny", "--describe", paths[1], "-o", paths[2])
     assert "note: column 'admitted' holds dates as text, and is taken as dates" in fit.stderr
     assert "glucose" not in fit.stderr
     model = load_model(paths[2])
@@ -98,11 +93,10 @@ def test_the_command_line_takes_a_description_and_answers_to_the_markers(tmp_pat
     ]
     assert model.categories_[4].tolist() == ["no", "yes"]
     assert "plasma glucose (mg/dl)" in export_text(model)
-    assert run(app, ["predict", paths[2], paths[0], "-o", paths[3], "--all"]).exit_code == 0
+    command("predict", paths[2], paths[0], "-o", paths[3], "--all")
     frame = table.drop(columns="deny")
     np.testing.assert_allclose(pd.read_csv(paths[3])["probability(1)"], model.predict_proba(frame)[:, 1], atol=1e-6)
-    story = run(app, ["explain", paths[2], paths[0], "--row", "4", "--plain"])
+    story = command("explain", paths[2], paths[0], "--row", 4, "--plain")
     assert story.stdout.startswith("deny: "), story.output
-    wrong = run(app, ["fit", paths[0], "--target", "deny", "--describe", paths[0], "-o", paths[2]])
-    assert wrong.exit_code != 0
+    wrong = command("fit", paths[0], "--target", "deny", "--describe", paths[0], "-o", paths[2], code=2)
     assert "format is unknown" in wrong.output

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from ferl import FERLClassifier, FuzzyTree, _core
 from ferl._models.nearest import Changes, nearest_changes
-from ferl._models.sources import fired_sources
+from ferl._models.tree_model import fired_sources
 from ferl._tables import OneRow, read_row
 from ferl._tell.explain import explain
 from law_examples import COMBINATIONS, RULES, SOURCES, Floats, Table, fit, rows_near, tables

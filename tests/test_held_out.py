@@ -8,10 +8,9 @@ import numpy as np
 import pyarrow.csv as csv
 import pyarrow.parquet as pq
 import pytest
-from typer.testing import CliRunner
 
+from cli_examples import ferl
 from ferl import FERLTreeClassifier, overview
-from ferl._cli.app import app
 
 HEADER = "name,x,city,y"
 
@@ -29,52 +28,36 @@ def table(tmp_path: Path) -> Path:
     return path
 
 
-def fit(table: Path, *further: str) -> tuple[int, str]:
-    out = str(table.parent / "model.json")
-    result = CliRunner().invoke(app, ["fit", str(table), "--target", "y", "--drop", "name", "-o", out, *further])
-    return result.exit_code, " ".join(result.output.split())
+def fit(table: Path, *further: str | Path, code: int = 0) -> str:
+    out = table.parent / "model.json"
+    return " ".join(
+        ferl("fit", table, "--target", "y", "--drop", "name", "-o", out, *further, code=code).output.split()
+    )
 
 
 def test_rows_held_out_are_written_as_they_came_and_can_be_reported_on(table: Path) -> None:
     held_out = table.parent / "held_out.csv"
-    code, text = fit(table, "--test", "0.25", "--held-out", str(held_out))
-    assert code == 0, text
-    assert "held_out.csv" in text
+    assert "held_out.csv" in fit(table, "--test", "0.25", "--held-out", held_out)
     lines = held_out.read_text(encoding="utf-8").splitlines()
     all_lines = table.read_text(encoding="utf-8").splitlines()
     assert lines[0] == HEADER
     assert len(lines) == 1 + 50
     assert [line for line in all_lines if line in set(lines)] == lines  # in their order, to the letter
-    report = CliRunner().invoke(
-        app,
-        [
-            "report",
-            str(table.parent / "model.json"),
-            str(held_out),
-            "--target",
-            "y",
-            "-o",
-            str(table.parent / "r.html"),
-        ],
-    )
-    assert report.exit_code == 0, report.output
+    report = ferl("report", table.parent / "model.json", held_out, "--target", "y", "-o", table.parent / "r.html")
     assert "50 rows judged" in report.output
-    code, _ = fit(table, "--test", "0.25", "--held-out", str(table.parent / "rows.parquet"))
-    assert (code, pq.read_table(table.parent / "rows.parquet").num_rows) == (0, 50)
+    fit(table, "--test", "0.25", "--held-out", table.parent / "rows.parquet")
+    assert pq.read_table(table.parent / "rows.parquet").num_rows == 50
     assert (
         csv.read_csv(held_out)["name"].to_pylist() == pq.read_table(table.parent / "rows.parquet")["name"].to_pylist()
     )
 
 
 def test_a_place_for_rows_needs_rows_and_must_not_be_the_table(table: Path) -> None:
-    assert fit(table, "--held-out", "rows.csv") == (
-        2,
-        "error: --held-out is for the rows that --test holds out; add --test 0.25, say.",
-    )
+    needed = "error: --held-out is for the rows that --test holds out; add --test 0.25, say."
+    assert fit(table, "--held-out", "rows.csv", code=2) == needed
     before = table.read_bytes()
-    code, text = fit(table, "--test", "0.25", "--held-out", str(table))
-    assert (code, table.read_bytes()) == (2, before)
-    assert "would replace the file that is read" in text
+    assert "would replace the file that is read" in fit(table, "--test", "0.25", "--held-out", table, code=2)
+    assert table.read_bytes() == before
 
 
 def test_names_can_be_given_to_explanations_of_models_without() -> None:

@@ -18,7 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ferl import FERLClassifier, ModelFileError, export_text, load_model, splits_frame
-from ferl._models.model_file import json_text, model_to_form, parsed_model
+from ferl._models.form import json_text
+from ferl._models.model_file import model_to_form, parsed_model
 from ferl.saving import _contents, _estimator
 from model_examples import DATA, LAW, fitted
 

@@ -9,7 +9,8 @@ import pytest
 
 from ferl import ModelFileError, _core, load_model
 from ferl._models import form as fields
-from ferl._models.model_file import memory_of_json, parsed_model
+from ferl._models.form import memory_of_json
+from ferl._models.model_file import parsed_model
 from model_examples import DATA
 
 _N = 30_000

@@ -9,7 +9,8 @@ import pytest
 
 from ferl import ModelFileError, load_model
 from ferl._estimator import FERLEstimator
-from ferl._models.model_file import json_text, model_to_form, parsed_model
+from ferl._models.form import json_text
+from ferl._models.model_file import model_to_form, parsed_model
 from ferl.saving import _contents, _estimator
 from model_examples import fitted
 

@@ -84,7 +84,7 @@ def test_edits_and_later_blocks_keep_the_words(tmp_path):
         FERLTreeClassifier("medium", random_state=0).partial_fit(table[:150], y[:150]).partial_fit(table[150:], y[150:])
     )
     assert later.model_.schema.target.name == "deny"
-    assert later.model_.column_kind(0).name == "date"
+    assert later.model_.column_kinds[0].name == "date"
 
 
 def test_given_names_are_printed_as_they_are(fitted):
@@ -179,7 +179,7 @@ def ordered_tables():
 def test_ordered_categories_are_numbers_in_their_order(index):
     table = list(ordered_tables())[index]
     schema = Schema.learn(table)
-    assert schema.kind(0).order == tuple(SIZES)
+    assert schema.kinds[0].order == tuple(SIZES)
     assert schema.categories == (None,)
     expected = np.array([[1.0], [0.0], [np.nan], [2.0], [1.0]])
     for other in ordered_tables():
@@ -196,7 +196,7 @@ def test_thresholds_of_ordered_categories_are_told_as_categories(fitted):
     if fitted.model_.kind == "trees":
         assert "size at least mid" in text
         assert "size is low" in text
-    order = model.column_kind(1).order
+    order = model.column_kinds[1].order
     codes = model.schema.encode(table)[:, 1]
     for rule in statements(model):
         for own in rule.conditions:
@@ -262,7 +262,7 @@ def test_dates_in_isos_form_are_read(text, expected):
 
 def test_dates_are_days_in_rules_and_readable(fitted):
     table, _ = loans()
-    kind = fitted.model_.column_kind(0)
+    kind = fitted.model_.column_kinds[0]
     assert kind.name == "date"
     text = export_text(fitted)
     if fitted.words_ is None:
@@ -298,7 +298,7 @@ def test_a_cut_between_two_days_is_told_by_the_day(variant):
 def test_time_zones_are_moments_and_are_not_mixed_with_local_times():
     zoned = pd.DataFrame({"t": pd.date_range("2020-01-01", periods=4, freq="12h", tz="Europe/Oslo")})
     schema = Schema.learn(zoned)
-    assert (schema.kind(0).name, schema.kind(0).is_zoned) == ("time", True)
+    assert (schema.kinds[0].name, schema.kinds[0].is_zoned) == ("time", True)
     expected = schema.encode(zoned)
     for other in (
         zoned.t.dt.tz_convert("UTC"),
@@ -349,8 +349,8 @@ def test_a_value_above_12_settles_the_order_of_day_and_month(texts, form, first_
         clf = FERLClassifier().fit(pd.DataFrame({"d": texts * 10}), [k % 2 for k in range(10 * len(texts))])
     save_model(clf, tmp_path / "model.json")
     schema = load_model(tmp_path / "model.json").model_.schema
-    assert schema.kind(0).date_form == form
-    assert schema.kind(0).name == ("time" if "T" in first_day else "date")
+    assert schema.kinds[0].date_form == form
+    assert schema.kinds[0].name == ("time" if "T" in first_day else "date")
     # What is open by itself is read in the order of training; ISO's form is understood everywhere.
     told = schema.encode(pd.DataFrame({"d": [texts[0], first_day, None]}))[:, 0]
     assert told[0] == told[1] == (np.datetime64(first_day, "m") - np.datetime64("1970-01-01", "m")).astype(float) / 1440
@@ -386,7 +386,7 @@ def test_dates_of_no_single_form_stay_categories(texts):
 def test_markers_among_numbers_are_missing_values_and_the_model_remembers_them(marker):
     with pytest.warns(TableWarning, match="Column 'x' holds numbers as text, with .* for missing values, and is taken"):
         schema = Schema.learn(pd.DataFrame({"x": ["1", marker, "2.5"]}))
-    assert schema.kind(0).missing == (marker,)
+    assert schema.kinds[0].missing == (marker,)
     np.testing.assert_array_equal(schema.encode(pd.DataFrame({"x": ["7", marker]})), [[7.0], [np.nan]])
     np.testing.assert_array_equal(schema.encode(pd.DataFrame({"x": [7.0, None]})), [[7.0], [np.nan]])
     with pytest.raises(ValueError, match="Column 'x' holds text"):

@@ -17,7 +17,7 @@ from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 
 from ferl import FERLClassifier, NoveltyDetector, _core, load_model, save_model
 from ferl._learn.grow_rules import n_candidates
-from ferl._models.neighbours import Neighbours
+from ferl._models.novelty import Neighbours
 from ferl._models.settings import RuleSettings
 from ferl.streaming import fit_batches
 from oracle import rules_novelty as oracle

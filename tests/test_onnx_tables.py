@@ -12,11 +12,10 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
+from cli_examples import ferl
 from estimators import classifier
 from ferl import FERLTreeClassifier, save_model
-from ferl._cli.app import app
 from ferl.onnx import onnx_inputs, to_onnx
 from onnx_examples import assert_answers, assert_exports, run, session_of
 from table_examples import TABLE_LAW, fit_mixed, mixed_table, mixed_tables, rows_beside
@@ -147,16 +146,10 @@ def test_categories_that_doubles_cannot_tell_apart_are_refused():
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def ferl(*arguments, code=0):
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    assert result.exit_code == code, result.output
-    return result.output
-
-
 def test_export_writes_a_file_that_says_the_same(tmp_path):
     model, table = fitted_people()
     save_model(model, tmp_path / "model.json")
-    told = ferl("export", tmp_path / "model.json", "-o", tmp_path / "model.onnx")
+    told = ferl("export", tmp_path / "model.json", "-o", tmp_path / "model.onnx").output
     assert "inputs: age, region, smoker, code, dose" in told
     assert "outputs: label, pignistic, belief, plausibility, ignorance, set, novelty" in told
     session = onnxruntime.InferenceSession(tmp_path / "model.onnx")
@@ -172,11 +165,10 @@ def test_export_refuses_places_where_nothing_should_be_written(tmp_path, monkeyp
     model, _ = fitted_people()
     save_model(model, tmp_path / "model.json")
     before = (tmp_path / "model.json").read_bytes()
-    assert "does not exist" in ferl("export", tmp_path / "model.json", "-o", tmp_path / "no" / "m.onnx", code=2)
-    assert "would replace the file that is read" in ferl(
-        "export", tmp_path / "model.json", "-o", tmp_path / "model.json", code=2
-    )
+    assert "does not exist" in ferl("export", tmp_path / "model.json", "-o", tmp_path / "no" / "m.onnx", code=2).output
+    told = ferl("export", tmp_path / "model.json", "-o", tmp_path / "model.json", code=2).output
+    assert "would replace the file that is read" in told
     assert (tmp_path / "model.json").read_bytes() == before
     monkeypatch.setitem(sys.modules, "onnx", None)  # as if it were not installed
-    told = ferl("export", tmp_path / "model.json", "-o", tmp_path / "m.onnx", code=2)
+    told = ferl("export", tmp_path / "model.json", "-o", tmp_path / "m.onnx", code=2).output
     assert 'pip install "ferl[onnx]"' in told

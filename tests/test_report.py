@@ -15,8 +15,7 @@ from typer.testing import CliRunner
 from ferl import FERLTreeClassifier, load_model, save_model
 from ferl._cli.app import app
 from ferl._sklearn import check_rows
-from ferl._tell.page import Section
-from ferl._tell.render import as_latex, as_plain, as_rich, as_text
+from ferl._tell.page import Section, as_latex, as_plain, as_rich, as_text
 from ferl.metrics import aurc, expected_calibration_error, mean_set_size, set_coverage
 from ferl.report import report_html, write_report
 from ferl.report.content import summarise

@@ -15,7 +15,7 @@ from ferl import FERLClassifier, save_model
 from ferl._cli.app import app
 from ferl._models.shapes import read_shapes
 from ferl._sklearn import check_rows
-from ferl._tell.render import as_plain
+from ferl._tell.page import as_plain
 from ferl.report import report_html, write_report
 from ferl.report.charts import BOTTOM, LEFT, RIGHT, TOP, shape_charts
 from ferl.report.content import summarise

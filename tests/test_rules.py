@@ -10,7 +10,6 @@ from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.model_selection import cross_val_predict
 
 from ferl import FERLClassifier, FERLTreeClassifier, NoveltyDetector, _core, load_model, save_model
-from ferl._util.text import number_text
 from ferl.abstention import RiskControlledFERL
 from ferl.calibration import CalibratedFERL
 from ferl.conformal import ConformalFERL
@@ -452,7 +451,7 @@ def test_monotone_constraints_hold_outside_the_range_too():
     free = rare_class()[2]
     assert free.stability_report().direction("x0", 1) == 1
     low, high = X[:, 0].min(), X[:, 0].max()
-    within = f"from {number_text(low)} to {number_text(high)}"
+    within = f"from {low:.4g} to {high:.4g}"
     assert f"Proven: a higher x0 never makes 1 less probable, {within}." in str(free.stability_report())
     # Belief shows what probabilities may not: that the row is outside.
     far = np.array([[50.0, 0.0, 0.0]])

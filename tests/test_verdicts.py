@@ -11,8 +11,7 @@ from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 
 from estimators import classifier
 from ferl import FERLClassifier, ModelFileError, NoveltyDetector, load_model, save_model
-from ferl._models.neighbours import distances_from_others
-from ferl._models.novelty import quantiles, share_below
+from ferl._models.novelty import distances_from_others, quantiles, share_below
 from ferl._tell.stability import margin_verdict, steadiness_verdict
 from ferl.editing import edit
 from table_examples import TABLE_LAW, wide_example

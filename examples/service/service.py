@@ -153,7 +153,7 @@ def column_types(clf: FERLClassifier) -> dict[str, Any]:
     """Return the name of each feature and the type of its values."""
     names = [str(name) for name in getattr(clf, "feature_names_in_", [f"x{j}" for j in range(clf.n_features_in_)])]
     schema = clf.model_.schema
-    found = [column_type(schema.kind(j), known) for j, known in enumerate(schema.categories)]
+    found = [column_type(schema.kinds[j], known) for j, known in enumerate(schema.categories)]
     return dict(zip(names, found, strict=True))
 
 

@@ -283,13 +283,7 @@ class Tree:
 
 class Sources:
     def __init__(
-        self,
-        tree: Tree,
-        consequent: Floats,
-        reliability: Floats,
-        is_source: Flags,
-        combination: str,
-        gated: bool,
+        self, tree: Tree, consequent: Floats, reliability: Floats, is_source: Flags, combination: str, gated: bool
     ) -> None: ...
     def combine(self, x: Floats, n_threads: int, belief: Floats, ignorance: Floats, conflict: Floats) -> None: ...
     def certified_radius(self, x: Floats, label: Ints, scale: Floats, n_threads: int, out: Floats) -> None: ...

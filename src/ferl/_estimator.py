@@ -171,11 +171,7 @@ class FERLEstimator(Answers[AnyModel], ClassifierMixin, RemembersValidParameters
 
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        classes: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
+        self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
         """Learn from more rows without growing anew.
 

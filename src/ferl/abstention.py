@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 
 from ferl._judge import PromiseError
-from ferl._judge.risk import SIGNALS, RiskControl, evidence_signal
+from ferl._judge.promises import SIGNALS, RiskControl, evidence_signal
 from ferl._models.decision import AnyDecision, Decision
 from ferl._sklearn import HasMethods, Interval, StrOptions, fit_context
 from ferl._tables import codes_of

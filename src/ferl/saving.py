@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 
 from ferl._estimator import FERLEstimator
-from ferl._models.form import ModelFileError, Object, Sizes, Value, is_number, is_plain_text
+from ferl._models.form import ModelFileError, Object, Sizes, Value, is_number, is_plain_text, json_text
 from ferl._models.model import Model
 from ferl._models.model_file import (
     LABEL_TYPES,
-    json_text,
     model_to_form,
     parsed_model,
     read_model,

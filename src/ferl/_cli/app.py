@@ -164,7 +164,7 @@ def explain(
     """
 
 
-@declare(app, "report", "Stopped. No report was written.")
+@declare(app, "labelled", "Stopped. No report was written.")
 def report(
     model: Path = shell.MODEL,
     table: Path = shell.TABLE,
@@ -206,7 +206,7 @@ def evaluate(
     """
 
 
-@declare(app, "calibrate", "Stopped. No calibration was written.")
+@declare(app, "evaluate", "Stopped. No calibration was written.")
 def calibrate(
     model: Path = shell.MODEL,
     table: Path = shell.FRESH_TABLE,

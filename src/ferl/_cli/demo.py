@@ -26,8 +26,7 @@ from ferl._estimator import FERLEstimator
 from ferl._models.shapes import read_shapes
 from ferl._tables import codes_of
 from ferl._tables.table_files import open_sink
-from ferl._tell.page import Block, Section, Table
-from ferl._tell.render import as_rich
+from ferl._tell.page import Block, Section, Table, as_rich
 from ferl._util.arrays import Floats
 from ferl._util.files import replace_text
 from ferl.detector import NoveltyDetector

@@ -19,8 +19,7 @@ from ferl._estimator import FERLEstimator
 from ferl._models.model import Model
 from ferl._models.rule_model import RuleModel
 from ferl._sklearn import changed_parameters
-from ferl._tell.page import Section, Table
-from ferl._tell.render import as_rich
+from ferl._tell.page import Section, Table, as_rich
 from ferl._tell.statements import Style, statements
 from ferl._util.files import replace_text, replacing
 from ferl._util.text import counted, spoken
@@ -75,11 +74,7 @@ def summarise(estimator: FERLEstimator[Any]) -> dict[str, Any]:
     model = estimator.model_
     tree, uses = model.tree, model.uses
     features = [
-        {
-            "name": name,
-            **_kind(model, feature, categories),
-            **{use: own[feature] for use, own in uses.items()},
-        }
+        {"name": name, **_kind(model, feature, categories), **{use: own[feature] for use, own in uses.items()}}
         for feature, (name, categories) in enumerate(zip(model.feature_names(), model.schema.categories, strict=True))
     ]
     changed = changed_parameters(estimator)
@@ -100,7 +95,7 @@ def summarise(estimator: FERLEstimator[Any]) -> dict[str, Any]:
 
 def _kind(model: Model, feature: int, categories: Any) -> dict[str, Any]:
     """What a column holds, and its categories where it has some; ordered ones from the lowest to the highest."""
-    kind = model.column_kind(feature)
+    kind = model.column_kinds[feature]
     if categories is not None:
         return {"kind": "category", "categories": categories.tolist()}
     if kind.is_ordered:

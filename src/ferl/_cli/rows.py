@@ -19,9 +19,9 @@ from ferl._judge.answers import Wanted, judge_file
 from ferl._judge.judgement import ABSTENTIONS, AS_FITTED, Rule, judge
 from ferl._judge.promises import read_calibration
 from ferl._models.decision import FREQUENCY_POWER, Decision
-from ferl._models.form import ModelFileError
+from ferl._models.form import ModelFileError, file_content, parsed_json
 from ferl._models.model import Model
-from ferl._models.model_file import file_content, parsed_json, read_model
+from ferl._models.model_file import read_model
 from ferl._models.novelty import total_spread
 from ferl._tables import OneRow
 from ferl._tables.table_files import RowReader, TableFile, format_of
@@ -189,7 +189,7 @@ def run_certify(asked: Namespace) -> None:
     units = []
     for name in found.limits:
         feature = found.names.index(name)
-        kind = model.column_kind(feature)
+        kind = model.column_kinds[feature]
         counted = " days" if kind.is_date else " categories" if kind.is_ordered else ""
         units.append(f"{spoken(name)} {spread[feature]:.4g}{counted}")
     listed = f": {', '.join(units)}" if units else ""

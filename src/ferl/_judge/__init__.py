@@ -1,8 +1,8 @@
 """What is answered to rows: labels, sets, abstention and what calibration rows promise of them; no scikit-learn.
 
 ``judgement.py`` decides on rows, ``answers.py`` writes answers as columns and files, ``conformity.py`` has sets with a
-coverage guarantee, ``risk.py`` thresholds that keep an error rate, ``promises.py`` all that calibration rows promise,
-and its file. The command line and the wrappers of :mod:`ferl.conformal`, :mod:`ferl.abstention` and
+coverage guarantee, ``promises.py`` all that calibration rows promise, thresholds that keep an error rate among it, and
+its file. The command line and the wrappers of :mod:`ferl.conformal`, :mod:`ferl.abstention` and
 :mod:`ferl.calibration` share them.
 """
 

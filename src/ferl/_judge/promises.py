@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ferl._judge.conformity import SCORES, ConformalScores, Reference
-from ferl._judge.risk import SIGNALS, RiskControl
 from ferl._models.decision import PROBABLE, Decision
 from ferl._models.evidence import Evidence
 from ferl._models.form import (
@@ -30,18 +29,21 @@ from ferl._models.form import (
     Sizes,
     Value,
     count,
+    file_content,
     is_number,
+    json_text,
     one_of,
+    parsed_json,
     wrong,
 )
 from ferl._models.model import Model
-from ferl._models.model_file import file_content, json_text, parsed_json
-from ferl._util.arrays import Floats
+from ferl._util.arrays import Bools, Floats
 from ferl._util.files import replace_text
 from ferl._util.text import shown
 
 # Steps of an isotonic map are flat; a slight slope keeps the order of classes and rows, and with it the label.
 _SLOPE = 1e-3
+SIGNALS = ("margin", "belief", "ignorance", "novelty")
 
 
 @dataclass(frozen=True)
@@ -128,48 +130,40 @@ VERSION = 1
 _LARGEST_COUNT = 2**53
 _CARELESS = 1.0 + 1e-9  # shares that rounding puts beyond 1
 _SHARE = Value(lambda value: is_number(value) and 0 <= value <= 1, "a number from 0 to 1")
-_SETS = Object(
-    {
-        "score": one_of(*SCORES),
-        "class_conditional": FLAG,
-        "alpha": _SHARE,
-        "scores": Numbers(("rows",), infinite=True),
-        "classes": Integers("rows", low=-1, below="classes"),
-    }
+_SETS = Object.of(
+    score=one_of(*SCORES),
+    class_conditional=FLAG,
+    alpha=_SHARE,
+    scores=Numbers(("rows",), infinite=True),
+    classes=Integers("rows", low=-1, below="classes"),
 )
-_ABSTENTION = Object(
-    {
-        **dict.fromkeys(("risk", "confidence"), _SHARE),
-        "met": FLAG,
-        "signal": one_of(*SIGNALS),
-        "method": one_of("fixed_sequence", "bonferroni"),
-        "threshold": Value(lambda value: is_number(value) or value in ("inf", "-inf"), "a number"),
-        **dict.fromkeys(("n_rows", "n_answered", "n_errors"), count(0, _LARGEST_COUNT)),
-        **dict.fromkeys(("bound", "achievable_risk", "achievable_share"), _SHARE),
-        "decision": Value(lambda value: isinstance(value, str | list) or is_number(value), "a name, a number or costs"),
-    },
-    optional=frozenset({"decision"}),
+_ABSTENTION = Object.of(
+    "decision",
+    **dict.fromkeys(("risk", "confidence"), _SHARE),
+    met=FLAG,
+    signal=one_of(*SIGNALS),
+    method=one_of("fixed_sequence", "bonferroni"),
+    threshold=Value(lambda value: is_number(value) or value in ("inf", "-inf"), "a number"),
+    **dict.fromkeys(("n_rows", "n_answered", "n_errors"), count(0, _LARGEST_COUNT)),
+    **dict.fromkeys(("bound", "achievable_risk", "achievable_share"), _SHARE),
+    decision=Value(lambda value: isinstance(value, str | list) or is_number(value), "a name, a number or costs"),
 )
-_PROBABILITIES = Object(
-    {
-        "temperature": Value(lambda value: is_number(value) and 1e-3 <= value <= 1e3, "from 0.001 to 1000"),
-        **dict.fromkeys(("share", "value"), Numbers(("knots",), 0.0, _CARELESS)),
-        "sharing": _SHARE,
-    },
-    optional=frozenset({"temperature", "share", "value"}),
+_PROBABILITIES = Object.of(
+    "temperature share value",
+    temperature=Value(lambda value: is_number(value) and 1e-3 <= value <= 1e3, "from 0.001 to 1000"),
+    **dict.fromkeys(("share", "value"), Numbers(("knots",), 0.0, _CARELESS)),
+    sharing=_SHARE,
 )
-_FORM = Object(
-    {
-        "format": TEXT,
-        "version": count(VERSION, VERSION),
-        "ferl": TEXT,
-        "model": TEXT,
-        "n_rows": count(1, _LARGEST_COUNT),
-        "sets": Nullable(_SETS),
-        "abstention": Nullable(_ABSTENTION),
-        "probabilities": Nullable(_PROBABILITIES),
-        "novelty": Nullable(Numbers(("rows",), 0.0, infinite=True)),
-    }
+_FORM = Object.of(
+    format=TEXT,
+    version=count(VERSION, VERSION),
+    ferl=TEXT,
+    model=TEXT,
+    n_rows=count(1, _LARGEST_COUNT),
+    sets=Nullable(_SETS),
+    abstention=Nullable(_ABSTENTION),
+    probabilities=Nullable(_PROBABILITIES),
+    novelty=Nullable(Numbers(("rows",), 0.0, infinite=True)),
 )
 
 
@@ -248,12 +242,7 @@ def calibration_from_form(form: Any, classes: NDArray[Any]) -> Calibration:
         reference = Reference(sets["scores"], sets["classes"], np.ones(n_rows), sets["class_conditional"])
         conformal = ConformalScores(sets["score"], sets["alpha"], reference)
     return Calibration(
-        found["model"],
-        n_rows,
-        conformal,
-        _control(found["abstention"], classes),
-        _map(found["probabilities"]),
-        novelty,
+        found["model"], n_rows, conformal, _control(found["abstention"], classes), _map(found["probabilities"]), novelty
     )
 
 
@@ -283,3 +272,113 @@ def _map(found: dict[str, Any] | None) -> TemperatureMap | IsotonicMap | None:
     if not len(share) or (np.diff(share) < 0).any() or (np.diff(value) < 0).any():
         raise wrong("probabilities.value", "share and value must ascend, one or more of each")
     return IsotonicMap(share, value, float(sharing))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Which rows are answered so that a promised error rate is kept: a signal of confidence, and a threshold on it
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def evidence_signal(evidence: Evidence, name: str) -> Floats:
+    """The signal of this name that evidence alone gives, shape (n_samples,): "margin", "belief" or "ignorance".
+
+    The margin is the probability of the best class minus that of the next.
+    """
+    if name != "margin":
+        return np.asarray(evidence.belief.max(axis=1) if name == "belief" else -evidence.ignorance)
+    probability = evidence.probability
+    if probability.shape[1] == 1:
+        return np.asarray(probability[:, 0])
+    second, best = np.partition(probability, -2, axis=1)[:, -2:].T
+    return np.asarray(best - second)
+
+
+@dataclass(frozen=True)
+class RiskControl:
+    """The outcome of :meth:`ferl.abstention.RiskControlledFERL.calibrate`.
+
+    Attributes
+    ----------
+    risk, confidence : float
+        The wish: at most this error rate among answered rows, with this confidence.
+    met : bool
+        Whether it can be promised.
+    signal : str
+        What the threshold is compared with.
+    method : str
+        How the threshold was found.
+    threshold : float
+        Rows with at least this signal are answered. Minus infinity: all are. Infinity: none, the wish is not met.
+    n_rows : int
+        Number of calibration rows that the threshold was tested on.
+    n_answered, n_errors : int
+        How many of them are answered, and how many of those are wrong.
+    bound : float
+        Clopper-Pearson bound at the threshold and the confidence, before the search for the threshold is paid for. It
+        is at most ``risk``; only ``risk`` is promised. 1 when the wish is not met.
+    achievable_risk : float
+        Smallest risk that every bound of a list of thresholds, valid together at this confidence, would allow.
+    achievable_share : float
+        Share of rows answered at that risk.
+    decision : Decision
+        How the labels are chosen that the promise is about.
+    """
+
+    risk: float
+    confidence: float
+    met: bool
+    signal: str
+    method: str
+    threshold: float
+    n_rows: int
+    n_answered: int
+    n_errors: int
+    bound: float
+    achievable_risk: float
+    achievable_share: float
+    decision: Decision = PROBABLE
+
+    @property
+    def answered_share(self) -> float:
+        """Share of the calibration rows that is answered."""
+        return self.n_answered / self.n_rows
+
+    def answered(self, evidence: Evidence, novelty: Floats | None) -> Bools:
+        """Which rows are answered; ``novelty`` is needed where it is the signal."""
+        signal = -np.asarray(novelty) if self.signal == "novelty" else evidence_signal(evidence, self.signal)
+        return np.asarray(signal >= self.threshold)
+
+    def text(self, otherwise: str = "") -> str:
+        """The outcome in sentences; ``otherwise``: a further remedy of a test that began at an unlucky place."""
+        wish = f"at most {_percent(self.risk)} errors among answered rows, with {_percent(self.confidence)} confidence"
+        if self.met:
+            # Of ignorance and novelty less is better, and the signal is their negative.
+            is_negative = self.signal in ("ignorance", "novelty")
+            limit = f"at most {-self.threshold:.4g}" if is_negative else f"at least {self.threshold:.4g}"
+            rows = "All rows" if self.threshold == -math.inf else f"Rows with {self.signal} of {limit}"
+            return (
+                f"Promised: {wish}. {rows} are answered: {self.n_answered} of {self.n_rows} calibration rows "
+                f"({_percent(self.answered_share)}), {self.n_errors} of them wrong (bound {_percent(self.bound)})."
+            )
+        refused = (
+            f"Not promised: {wish}. The {self.n_rows} calibration rows do not pass the test, so every row is abstained "
+            "on."
+        )
+        if self.achievable_risk <= self.risk:
+            return (
+                f"{refused} The test began at an unlucky place: other thresholds look better than "
+                f"{_percent(self.risk)}, but rows that have been looked at prove nothing. Calibrate on fresh "
+                f"rows{otherwise}."
+            )
+        return (
+            f"{refused} About {_percent(self.achievable_risk)} could be promised, answering "
+            f"{_percent(self.achievable_share)} of the rows: ask for that on fresh rows, pass more rows, or use a "
+            "better classifier."
+        )
+
+    def __str__(self) -> str:
+        return self.text(', or use method="bonferroni" there')
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g} %"

@@ -400,7 +400,7 @@ class FirstLook:
         # Numbers that were not read: whether they are whole is seen in the rows that the model keeps.
         said = description.by_feature(self.names, len(self.names))
         pairs = zip(own, said, strict=True)
-        kinds = tuple(replace(told, order=()) if j is None else found.kind(j) for j, told in pairs)
+        kinds = tuple(replace(told, order=()) if j is None else found.kinds[j] for j, told in pairs)
         return replace(found, names=self.names, categories=categories, kinds=kinds)
 
 

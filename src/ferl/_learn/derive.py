@@ -20,15 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ferl._learn.rows import Facts, Orders
-from ferl._tables.derived import (
-    MANY_CATEGORIES,
-    MOST_DAYS,
-    CategoryEvidence,
-    DatePart,
-    DayEvidence,
-    Derived,
-    KnownDate,
-)
+from ferl._tables.derived import MANY_CATEGORIES, MOST_DAYS, CategoryEvidence, DatePart, DayEvidence, Derived, KnownDate
 from ferl._util.arrays import Floats, Ints
 
 N_FOLDS = 5
@@ -48,8 +40,8 @@ class NewColumn:
 def replaced_features(facts: Facts) -> tuple[int, ...]:
     """Features that rules read through derived columns alone: dates, and categories of many values."""
     n_used = {j: int((own.sum(axis=1) > 0).sum()) for j, own in facts.category_weight.items()}
-    features = range(len(facts.schema.categories))
-    return tuple(j for j in features if facts.schema.kind(j).is_date or n_used.get(j, 0) > MANY_CATEGORIES)
+    kinds = enumerate(facts.schema.kinds)
+    return tuple(j for j, kind in kinds if kind.is_date or n_used.get(j, 0) > MANY_CATEGORIES)
 
 
 def evidence_of(g: Floats, h: Floats, variance: float) -> Floats:

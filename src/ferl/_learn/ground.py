@@ -94,7 +94,7 @@ class Ground:
         if not replaced:
             return self
         x, y, weight = self.drawn.x, self.drawn.y, self.drawn.weight
-        dates = [j for j in replaced if self.facts.schema.kind(j).is_date]
+        dates = [j for j in replaced if self.facts.schema.kinds[j].is_date]
         if self.constraint is not None and self.constraint[dates].any():
             name = self.facts.names[next(j for j in dates if self.constraint[j])]
             raise ValueError(
@@ -108,7 +108,7 @@ class Ground:
     @property
     def dates(self) -> list[int]:
         """The features of dates that are replaced."""
-        return [j for j in self.replaced if self.facts.schema.kind(j).is_date]
+        return [j for j in self.replaced if self.facts.schema.kinds[j].is_date]
 
     def with_columns(self, new: Sequence[NewColumn]) -> Ground:
         """The ground with more derived columns, and without the values of the features that are replaced."""

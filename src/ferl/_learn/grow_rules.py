@@ -13,7 +13,7 @@ from ferl._learn.consequents import level_columns
 from ferl._learn.derive import NewColumn, day_columns
 from ferl._learn.ground import CONDITIONS, UNBOUNDED, Ground
 from ferl._learn.rows import Orders, Rows
-from ferl._models.neighbours import Neighbours
+from ferl._models.novelty import Neighbours
 from ferl._models.rule_model import RuleModel
 from ferl._models.settings import RuleSettings
 from ferl._models.terms import CurvesAndMaps, Rules, Terms

@@ -191,14 +191,20 @@ def quantile_ramps(column: DistinctValues, n_sets: int) -> list[Ramp]:
 def _quantile_indices(column: DistinctValues, n_sets: int) -> list[tuple[int, int]]:
     """Each ramp as two indices among the distinct values."""
     n_steps = 2 * n_sets - 1
-    up_to = column.weight_up_to
-    below = np.concatenate([[0.0], up_to[:-1]])
-    wanted = up_to[-1] * np.arange(1, n_steps) / n_steps
-    # The two sides of the median mirror each other. Shares that differ only by rounding count as equal.
-    lower = np.searchsorted(up_to, wanted * (1 - 1e-12))
-    upper = np.searchsorted(below, wanted * (1 + 1e-12), side="right") - 1
-    index = np.where(np.arange(1, n_steps) < n_sets, lower, upper).tolist()
+    step = np.arange(1, n_steps)
+    index = _indices_at(column, column.weight_up_to[-1] * step / n_steps, step < n_sets).tolist()
     return list(zip(index[::2], index[1::2], strict=True))
+
+
+def _indices_at(column: DistinctValues, wanted: Floats, is_lower: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """Indices of the values that have so much weight up to them, or above the median so much below them.
+
+    The two sides of the median mirror each other. Shares that differ only by rounding count as equal.
+    """
+    up_to = column.weight_up_to
+    lower = np.searchsorted(up_to, wanted * (1 - 1e-12))
+    upper = np.searchsorted(np.concatenate([[0.0], up_to[:-1]]), wanted * (1 + 1e-12), side="right") - 1
+    return np.where(is_lower, lower, upper)
 
 
 def _untied(indices: list[tuple[int, int]], column: DistinctValues, n_sets: int) -> list[tuple[int, int]]:
@@ -225,14 +231,8 @@ def _overlaps(side: tuple[int, int], others: list[tuple[int, int]]) -> bool:
 
 def _triangle_ramps(column: DistinctValues, n_sets: int) -> list[Ramp]:
     """Ramps from each of ``n_sets`` quantiles to the next, with ``OUTER_SHARE`` of the weight beyond them."""
-    up_to = column.weight_up_to
-    below = np.concatenate([[0.0], up_to[:-1]])
     share = np.linspace(OUTER_SHARE, 1 - OUTER_SHARE, n_sets)
-    wanted = up_to[-1] * share
-    # Above the median the mirror image of below, as for sets of equal weight.
-    lower = np.searchsorted(up_to, wanted * (1 - 1e-12))
-    upper = np.searchsorted(below, wanted * (1 + 1e-12), side="right") - 1
-    peaks = column.values[np.where(share <= 0.5, lower, upper)]
+    peaks = column.values[_indices_at(column, column.weight_up_to[-1] * share, share <= 0.5)]
     if (np.diff(peaks) <= 0).any():
         return quantile_ramps(column, n_sets)
     return list(zip(peaks[:-1].tolist(), peaks[1:].tolist(), strict=True))

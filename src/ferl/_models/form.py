@@ -1,4 +1,4 @@
-"""Declared forms of files: fields, their types, sizes, ranges and limits as a table, read and written by one checker.
+"""Declared forms of JSON files: fields, their types, sizes, ranges and limits as a table, for one reader and writer.
 
 A file is untrusted input: whatever it holds, reading it ends in values of the declared form, or in an error that names
 the field.
@@ -6,16 +6,22 @@ the field.
 
 from __future__ import annotations
 
+import json
 import math
+import os
 import re
+import stat
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ferl import _core
 from ferl._util.text import shown
 
 SPECIAL = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
@@ -27,6 +33,8 @@ MAX_MEMORY = 4_000_000_000
 # many more for each byte of the file; a small file cannot take much memory.
 FREE_CELLS = 4_000_000
 CELLS_PER_BYTE = 32
+MAX_BYTES = 1_000_000_000  # far above any model that a person could read
+MAX_NESTING = 12  # the format of models needs six
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _INT32 = int(np.iinfo(np.int32).max)
 
@@ -279,6 +287,11 @@ class Object(Field):
     fields: Mapping[str, Field]
     optional: frozenset[str] = frozenset()
 
+    @classmethod
+    def of(cls, optional: str = "", /, **fields: Field) -> Object:
+        """An object with these entries; ``optional``: names of those that may be absent, with spaces between."""
+        return cls(fields, frozenset(optional.split()))
+
     def read(self, value: Any, where: str, sizes: Sizes) -> dict[str, Any]:
         """A dict by the names of the entries, None for those that are absent."""
         if not isinstance(value, dict):
@@ -317,3 +330,90 @@ def _sized(value: Any, where: str, size: str | int | None, sizes: Sizes) -> list
     if wanted is not None and len(value) != wanted:
         raise ModelFileError(f"{where} has {len(value)} entries; it must have {wanted}.")
     return value
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# JSON
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def file_content(path: Path) -> bytes:
+    """What stands in a file of a sensible size; a pipe or a device is refused."""
+    with open(path, "rb", opener=_open_without_waiting) as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise ModelFileError(f"{path.name} is no regular file; save the model to one first.")
+        content = file.read(min(status.st_size, MAX_BYTES) + 1)  # Python takes the memory before it reads
+    if len(content) > MAX_BYTES:
+        raise ModelFileError(f"{path.name} has more than {MAX_BYTES:,} bytes; models are smaller.")
+    return content
+
+
+def _open_without_waiting(name: str, flags: int) -> int:
+    # A pipe nobody writes to would block the opening itself.
+    return os.open(name, flags | getattr(os, "O_NONBLOCK", 0))
+
+
+def parsed_json(content: bytes) -> Any:
+    """The JSON of a file, without repeated keys, deep nesting, or numbers that JSON does not have."""
+    size = _core.json_size(content)
+    if size["depth"] > MAX_NESTING:
+        raise ModelFileError(f"it is nested more than {MAX_NESTING} levels deep; a model is not.")
+    needed = memory_of_json(len(content), size)
+    if needed > MAX_MEMORY:
+        raise ModelFileError(
+            f"it would take about {needed:,} bytes in memory; reading a model may take {MAX_MEMORY:,}."
+        )
+    try:
+        return json.loads(content.decode("utf-8-sig"), object_pairs_hook=_once, parse_constant=_refuse_constant)
+    except ModelFileError:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise ModelFileError(f"it is not JSON: {str(error)[:200]}. Pass a file that save_model wrote.") from error
+
+
+def memory_of_json(n_bytes: int, size: dict[str, int]) -> int:
+    """The most bytes that Python takes to parse a JSON text, by what stands in it.
+
+    Parameters
+    ----------
+    n_bytes : int
+        Length of the text in UTF-8.
+    size : dict
+        What ``_core.json_size`` counts.
+    """
+    highest = size["highest_byte"]
+    width = 1 if highest < 0xC4 else 2 if highest < 0xF0 else 4  # bytes of a letter of Python's text, by its widest one
+    letters = (1 + 2 * width) * n_bytes  # the file, the same decoded, and the texts that are taken out of it
+    # As CPython lays them out: a float takes 32 bytes and its place in a list 8, which grow by an eighth, once more in
+    # the array that is made of it; a list 56 and room for four; a dict of one entry 184, a tuple of two 56.
+    values = 60 * (size["n_separators"] + 1) + 64 * size["n_texts"]
+    return letters + values + 156 * size["n_lists"] + 250 * size["n_objects"] + 180 * size["n_pairs"]
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
+        raise ModelFileError(f"{shown(twice)} stands twice in one object.")
+    return found
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ModelFileError(f'it holds {name}, which is not JSON; such numbers are written "inf", "-inf" and "nan".')
+
+
+def json_text(value: Any, indent: int = 0) -> str:
+    """JSON in which objects have one entry a line, and lists of lists or objects one of these a line."""
+    inner = "\n" + "  " * (indent + 1)
+    if isinstance(value, dict) and value and indent < 3:
+        entries = (f"{_flat(str(key))}: {json_text(entry, indent + 1)}" for key, entry in value.items())
+        return "{" + inner + f",{inner}".join(entries) + "\n" + "  " * indent + "}"
+    if isinstance(value, list) and any(isinstance(entry, list | dict) for entry in value):
+        return "[" + inner + f",{inner}".join(map(_flat, value)) + "\n" + "  " * indent + "]"
+    return _flat(value)
+
+
+def _flat(value: Any) -> str:
+    # The shortest decimal that reads back to the same double, which is what Python's repr gives.
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))

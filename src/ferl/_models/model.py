@@ -270,7 +270,8 @@ class Model(FrozenArrays):
 
     @cached_property
     def _said_names(self) -> tuple[str, ...]:
-        return tuple(self.schema.kind(j).said_name(name) for j, name in enumerate(feature_names(self.schema)))
+        pairs = zip(self.schema.kinds, feature_names(self.schema), strict=True)
+        return tuple(kind.said_name(name) if kind.label or kind.unit else name for kind, name in pairs)
 
     def column_names(self, given: Sequence[str] | None = None) -> list[str]:
         """Names of the columns that conditions read: the features, and the derived ones."""
@@ -295,32 +296,29 @@ class Model(FrozenArrays):
         """The labels, with their meaning where the training table came with one."""
         return self.schema.target.labels(self.classes)
 
-    def column_kind(self, column: int) -> ColumnKind:
-        """What the values of a column are."""
-        return self._kinds[column]
-
     @cached_property
-    def _kinds(self) -> list[ColumnKind]:
-        kinds = [self.schema.kind(feature) for feature in range(self.n_features)]
-        return kinds + [own.column_kind or kinds[own.feature] for own in self.derived]
+    def column_kinds(self) -> list[ColumnKind]:
+        """What the values of each column are."""
+        kinds = self.schema.kinds
+        return [*kinds, *(own.column_kind or kinds[own.feature] for own in self.derived)]
 
     @cached_property
     def _plain_columns(self) -> frozenset[int]:
         """Columns whose numbers are written as they are."""
-        return frozenset(j for j, kind in enumerate(self._kinds) if not (kind.is_coded or kind.values))
+        return frozenset(j for j, kind in enumerate(self.column_kinds) if not (kind.is_coded or kind.values))
 
     def is_whole(self, column: int) -> bool:
         """Whether a column holds whole numbers, by the training table or by the rows that the model keeps."""
-        known = self.column_kind(column).is_whole
+        known = self.column_kinds[column].is_whole
         return column in self.tree.whole_columns if known is None else known
 
     def number(self, column: int, value: float) -> float:
         """A number that is written as people write values of the column: a date, say."""
-        return float(value) if column in self._plain_columns else self._kinds[column].number(value)
+        return float(value) if column in self._plain_columns else self.column_kinds[column].number(value)
 
     def value(self, column: int, number: float) -> Any:
         """A value of a column whose conditions are on numbers: a number, or one of ordered categories."""
-        kind = self._kinds[column]
+        kind = self.column_kinds[column]
         if kind.is_ordered and kind.order:
             return kind.said_value(kind.order[min(max(round(number), 0), len(kind.order) - 1)])
         return kind.number(number)
@@ -376,7 +374,7 @@ class Model(FrozenArrays):
     @property
     def leaving_features(self) -> tuple[int, ...]:
         """Features of dates that are read by their calendar: new rows will leave the days that training had."""
-        return tuple(j for j in self.replaced if self.column_kind(j).is_date)
+        return tuple(j for j in self.replaced if self.column_kinds[j].is_date)
 
     # -----------------------------------------------------------------------------------------------------------------
     # Other models of the same conditions
@@ -445,11 +443,9 @@ def with_derived_names(names: list[str], derived: Sequence[Derived], labels: Seq
 
 def category_names(schema: Schema, derived: Sequence[Derived]) -> dict[int, Sequence[Any]]:
     """Categories of each categorical column, by the index of the column."""
-    known = enumerate(schema.categories)
+    pairs = enumerate(zip(schema.kinds, schema.categories, strict=True))
     found: dict[int, Sequence[Any]] = {
-        j: [schema.kind(j).said_value(value) for value in own.tolist()]
-        for j, own in known
-        if own is not None and len(own)
+        j: kind.said_values(own.tolist()) for j, (kind, own) in pairs if own is not None and len(own)
     }
     indicators = (k for k, own in enumerate(derived) if isinstance(own, Missing))
     return found | {len(schema.categories) + k: INDICATOR_CATEGORIES for k in indicators}

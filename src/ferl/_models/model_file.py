@@ -6,9 +6,7 @@ on, is checked here. Reading does without scikit-learn, whose import takes longe
 
 from __future__ import annotations
 
-import json
 import os
-import stat
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -19,15 +17,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ferl import _core
-from ferl._models import form as forms
 from ferl._models.form import (
     Each,
     ModelFileError,
     Nullable,
     Object,
     Sizes,
+    file_content,
     is_plain_text,
+    parsed_json,
     wrong,
 )
 from ferl._models.model import Model, Words
@@ -63,8 +61,6 @@ from ferl._tables.values import DATE_FORMS
 from ferl._util.arrays import Bools, Floats, Ints
 from ferl._util.text import shown
 
-MAX_BYTES = 1_000_000_000  # far above any model that a person could read
-MAX_NESTING = 12  # the format needs six
 LABEL_TYPES = (str, bool, int, float)
 _LEVEL_DTYPES: dict[str, type] = {"text": object, "bool": np.bool_, "int": np.int64, "float": np.float64}
 _KIND_OF_LEVELS = {np.dtype(dtype).kind: kind for kind, dtype in _LEVEL_DTYPES.items()}
@@ -83,101 +79,9 @@ def read_model(path: str | os.PathLike[str]) -> tuple[Model, dict[str, Any]]:
         raise ModelFileError(f"{path.name}: {error}") from error
 
 
-def file_content(path: Path) -> bytes:
-    """What stands in a file of a sensible size; a pipe or a device is refused."""
-    with open(path, "rb", opener=_open_without_waiting) as file:
-        status = os.fstat(file.fileno())
-        if not stat.S_ISREG(status.st_mode):
-            raise ModelFileError(f"{path.name} is no regular file; save the model to one first.")
-        content = file.read(min(status.st_size, MAX_BYTES) + 1)  # Python takes the memory before it reads
-    if len(content) > MAX_BYTES:
-        raise ModelFileError(f"{path.name} has more than {MAX_BYTES:,} bytes; models are smaller.")
-    return content
-
-
 def parsed_model(content: bytes) -> tuple[Model, dict[str, Any]]:
     """As :func:`read_model`, from what stands in the file."""
-    return model_from_form(_parsed(content), len(content))
-
-
-def parsed_json(content: bytes) -> Any:
-    """JSON of others than models, read as carefully."""
-    return _parsed(content)
-
-
-def _open_without_waiting(name: str, flags: int) -> int:
-    # A pipe nobody writes to would block the opening itself.
-    return os.open(name, flags | getattr(os, "O_NONBLOCK", 0))
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# JSON
-# ---------------------------------------------------------------------------------------------------------------------
-
-
-def _parsed(content: bytes) -> Any:
-    """The JSON of a file, without repeated keys, deep nesting, or numbers that JSON does not have."""
-    size = _core.json_size(content)
-    if size["depth"] > MAX_NESTING:
-        raise ModelFileError(f"it is nested more than {MAX_NESTING} levels deep; a model is not.")
-    needed = memory_of_json(len(content), size)
-    if needed > forms.MAX_MEMORY:
-        raise ModelFileError(
-            f"it would take about {needed:,} bytes in memory; reading a model may take {forms.MAX_MEMORY:,}."
-        )
-    try:
-        return json.loads(content.decode("utf-8-sig"), object_pairs_hook=_once, parse_constant=_refuse_constant)
-    except ModelFileError:
-        raise
-    except (ValueError, RecursionError) as error:
-        raise ModelFileError(f"it is not JSON: {str(error)[:200]}. Pass a file that save_model wrote.") from error
-
-
-def memory_of_json(n_bytes: int, size: dict[str, int]) -> int:
-    """The most bytes that Python takes to parse a JSON text, by what stands in it.
-
-    Parameters
-    ----------
-    n_bytes : int
-        Length of the text in UTF-8.
-    size : dict
-        What ``_core.json_size`` counts.
-    """
-    highest = size["highest_byte"]
-    width = 1 if highest < 0xC4 else 2 if highest < 0xF0 else 4  # bytes of a letter of Python's text, by its widest one
-    letters = (1 + 2 * width) * n_bytes  # the file, the same decoded, and the texts that are taken out of it
-    # As CPython lays them out: a float takes 32 bytes and its place in a list 8, which grow by an eighth, once more in
-    # the array that is made of it; a list 56 and room for four; a dict of one entry 184, a tuple of two 56.
-    values = 60 * (size["n_separators"] + 1) + 64 * size["n_texts"]
-    return letters + values + 156 * size["n_lists"] + 250 * size["n_objects"] + 180 * size["n_pairs"]
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
-        raise ModelFileError(f"{shown(twice)} stands twice in one object.")
-    return found
-
-
-def _refuse_constant(name: str) -> Any:
-    raise ModelFileError(f'it holds {name}, which is not JSON; such numbers are written "inf", "-inf" and "nan".')
-
-
-def json_text(value: Any, indent: int = 0) -> str:
-    """JSON in which objects have one entry a line, and lists of lists or objects one of these a line."""
-    inner = "\n" + "  " * (indent + 1)
-    if isinstance(value, dict) and value and indent < 3:
-        entries = (f"{_flat(str(key))}: {json_text(entry, indent + 1)}" for key, entry in value.items())
-        return "{" + inner + f",{inner}".join(entries) + "\n" + "  " * indent + "}"
-    if isinstance(value, list) and any(isinstance(entry, list | dict) for entry in value):
-        return "[" + inner + f",{inner}".join(map(_flat, value)) + "\n" + "  " * indent + "]"
-    return _flat(value)
-
-
-def _flat(value: Any) -> str:
-    # The shortest decimal that reads back to the same double, which is what Python's repr gives.
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return model_from_form(parsed_json(content), len(content))
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -207,10 +111,7 @@ def model_to_form(model: Model, parameters: dict[str, Any], notes: list[str]) ->
         "tree": {
             **{name: getattr(tree, name) for name in TREE.fields},
             "categories": None if tree.categories is None else _sparse(tree.categories),
-            "profile": {
-                **vars(tree.profile),
-                "exemplar": [own[own >= 0] for own in tree.profile.exemplar],
-            },
+            "profile": {**vars(tree.profile), "exemplar": [own[own >= 0] for own in tree.profile.exemplar]},
         },
         "history": HISTORY.read(list(model.history), "history", Sizes(0)),
     }
@@ -315,7 +216,7 @@ def _derived(form: dict[str, Any], index: int, schema: Schema, n_classes: int) -
     if column is CategoryEvidence:
         if known is None or length != len(known) + 1:
             raise wrong(f"{where}.evidence", "it needs a number for each category of its feature, and one for missing")
-    elif not schema.kind(feature).is_date:
+    elif not schema.kinds[feature].is_date:
         raise wrong(f"{where}.feature", f"{schema.label(feature)} does not hold dates")
     if column is KnownDate and not given["first"] <= given["last"]:
         raise wrong(f"{where}.first", "it must not be above last")
@@ -788,7 +689,7 @@ _OWN = {
 
 def _table_to_form(schema: Schema) -> dict[str, Any] | None:
     """The target and the kinds of columns; None where a reader would not miss them."""
-    columns = [_column_to_form(schema.kind(j)) for j in range(len(schema.categories))]
+    columns = list(map(_column_to_form, schema.kinds))
     if schema.target == Target() and all(own in (None, {"kind": "real"}) for own in columns):
         return None
     empty = {"kind": None} | dict.fromkeys(COLUMN.optional)

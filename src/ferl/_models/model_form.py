@@ -42,7 +42,7 @@ ROUNDING = 1e-9  # that sums of shares may have
 # What a file holds. Sizes: nodes, columns (features and derived ones), features, classes, rules, kept (training rows).
 # ---------------------------------------------------------------------------------------------------------------------
 
-COLUMNS = Object({"names": Nullable(Each("features", TEXT)), "features": Each("features", OBJECT)})
+COLUMNS = Object.of(names=Nullable(Each("features", TEXT)), features=Each("features", OBJECT))
 LEVELS = {
     "text": Each(None, TEXT),
     "bool": Each(None, FLAG),
@@ -50,130 +50,102 @@ LEVELS = {
     "float": Each(None, Value(lambda value: type(value) is float and math.isfinite(value), "a finite float")),
 }
 """The categories of a feature, by their kind; that of a feature without categories is "number"."""
-CATEGORIES = Object({"kind": one_of("number", *LEVELS), "levels": ANYTHING})
-VARIABLE = Object(
-    {
-        "name": ANYTHING,
-        "unit": ANYTHING,
-        "range": Numbers((2,), infinite=True),
-        "words": Each(None, ANYTHING),
-        "trapezoids": Numbers((None, 4), infinite=True),
-    }
+CATEGORIES = Object.of(kind=one_of("number", *LEVELS), levels=ANYTHING)
+VARIABLE = Object.of(
+    name=ANYTHING,
+    unit=ANYTHING,
+    range=Numbers((2,), infinite=True),
+    words=Each(None, ANYTHING),
+    trapezoids=Numbers((None, 4), infinite=True),
 )
-TREE = Object(
-    {
-        "parent": Integers("nodes", low=-1),
-        "feature": Integers("nodes", low=-1, below="columns"),
-        "trapezoid": Numbers(("nodes", 4), infinite=True),
-        "support": Numbers(("nodes", 2), infinite=True),
-        "share": Numbers(("nodes",), 0.0, 1.0 + ROUNDING),
-        "class_weight": Numbers(("nodes", "classes"), 0.0, LARGEST),
-        "consequent": Numbers(("nodes", "classes"), 0.0, 1.0),
-        "gain": Numbers(("nodes",)),
-        "word": Each(None, ANYTHING),
-        "cuts": Nullable(
-            Object(
-                {
-                    "interval": Numbers(("nodes", 2), missing=True),
-                    "share": Numbers(("nodes",), 0.0, 1.0 + ROUNDING, missing=True),
-                }
-            )
-        ),
-        # Sparse: the usual membership at each node, and those of the categories that differ from it.
-        "categories": Nullable(
-            Object(
-                {
-                    "node": Integers("category nodes", below="nodes"),
-                    "usual": Numbers(("category nodes",), 0.0, 1.0, missing=True),
-                    "code": Each("category nodes", Integers(None, ascending=True)),
-                    "membership": Each("category nodes", Numbers((None,), 0.0, 1.0, missing=True)),
-                }
-            )
-        ),
-        "profile": Object(
-            {
-                "mean": Numbers(("nodes", "columns"), -LARGEST_MEAN, LARGEST_MEAN),
-                "variance": Numbers(("nodes", "columns"), 0.0, LARGEST_MEAN**2),
-                "exemplar_row": Numbers(("kept", "columns"), -LARGEST_MEAN, LARGEST_MEAN, missing=True),
-                "exemplar": Each("nodes", Integers(None, below="kept")),
-                "known_weight": Numbers(("nodes", "columns"), 0.0, LARGEST),
-            },
-            frozenset({"known_weight"}),
-        ),
-    }
+TREE = Object.of(
+    parent=Integers("nodes", low=-1),
+    feature=Integers("nodes", low=-1, below="columns"),
+    trapezoid=Numbers(("nodes", 4), infinite=True),
+    support=Numbers(("nodes", 2), infinite=True),
+    share=Numbers(("nodes",), 0.0, 1.0 + ROUNDING),
+    class_weight=Numbers(("nodes", "classes"), 0.0, LARGEST),
+    consequent=Numbers(("nodes", "classes"), 0.0, 1.0),
+    gain=Numbers(("nodes",)),
+    word=Each(None, ANYTHING),
+    cuts=Nullable(
+        Object.of(
+            interval=Numbers(("nodes", 2), missing=True),
+            share=Numbers(("nodes",), 0.0, 1.0 + ROUNDING, missing=True),
+        )
+    ),
+    # Sparse: the usual membership at each node, and those of the categories that differ from it.
+    categories=Nullable(
+        Object.of(
+            node=Integers("category nodes", below="nodes"),
+            usual=Numbers(("category nodes",), 0.0, 1.0, missing=True),
+            code=Each("category nodes", Integers(None, ascending=True)),
+            membership=Each("category nodes", Numbers((None,), 0.0, 1.0, missing=True)),
+        )
+    ),
+    profile=Object.of(
+        "known_weight",
+        mean=Numbers(("nodes", "columns"), -LARGEST_MEAN, LARGEST_MEAN),
+        variance=Numbers(("nodes", "columns"), 0.0, LARGEST_MEAN**2),
+        exemplar_row=Numbers(("kept", "columns"), -LARGEST_MEAN, LARGEST_MEAN, missing=True),
+        exemplar=Each("nodes", Integers(None, below="kept")),
+        known_weight=Numbers(("nodes", "columns"), 0.0, LARGEST),
+    ),
 )
-CURVES = Object(
-    {
-        "column": Each("curves", Integers(2, low=-1, below="columns")),
-        "cuts": Each("curves", Each(2, Numbers((None,), -LARGEST_MEAN, LARGEST_MEAN))),
-        "value": Each("curves", Numbers((None, "classes"), -LARGEST, LARGEST)),
-        "support": Each("curves", Numbers((None,), 0.0, LARGEST)),
-    }
+CURVES = Object.of(
+    column=Each("curves", Integers(2, low=-1, below="columns")),
+    cuts=Each("curves", Each(2, Numbers((None,), -LARGEST_MEAN, LARGEST_MEAN))),
+    value=Each("curves", Numbers((None, "classes"), -LARGEST, LARGEST)),
+    support=Each("curves", Numbers((None,), 0.0, LARGEST)),
 )
-WEIGHTS = Object(
-    {
-        "node": Integers("rules", low=1, below="nodes"),
-        "weight": Numbers(("rules", "classes"), -LARGEST, LARGEST),
-        "ridge": Numbers(("rules",), 0.0, LARGEST),
-        # Row by row up to the diagonal: the matrix is symmetric.
-        "products": Each("weights", Numbers((None,), 0.0, LARGEST)),
-        "row_curvature": Value(lambda v: is_number(v) and LEAST_CURVATURE <= v <= 1, "a number from 0.001 to 1"),
-        "prior": Numbers(("classes",), -LARGEST, LARGEST),
-        "ranges": Numbers(("columns", 2), infinite=True),
-        "curves": CURVES,
-        "level_columns": Integers(None, below="columns", ascending=True),
-        "curvature": Object(
-            {
-                "rules": Numbers(("weights", "weights"), -LARGEST, LARGEST),
-                "classes": Numbers(("classes", "classes"), -LARGEST, LARGEST),
-            }
-        ),
-        "novelty_scale": Numbers((N_LEVELS,), 0.0, infinite=True),
-    },
-    frozenset({"curves", "level_columns", "curvature", "novelty_scale"}),
+WEIGHTS = Object.of(
+    "curves level_columns curvature novelty_scale",
+    node=Integers("rules", low=1, below="nodes"),
+    weight=Numbers(("rules", "classes"), -LARGEST, LARGEST),
+    ridge=Numbers(("rules",), 0.0, LARGEST),
+    products=Each("weights", Numbers((None,), 0.0, LARGEST)),  # row by row up to the diagonal: the matrix is symmetric
+    row_curvature=Value(lambda v: is_number(v) and LEAST_CURVATURE <= v <= 1, "a number from 0.001 to 1"),
+    prior=Numbers(("classes",), -LARGEST, LARGEST),
+    ranges=Numbers(("columns", 2), infinite=True),
+    curves=CURVES,
+    level_columns=Integers(None, below="columns", ascending=True),
+    curvature=Object.of(
+        rules=Numbers(("weights", "weights"), -LARGEST, LARGEST),
+        classes=Numbers(("classes", "classes"), -LARGEST, LARGEST),
+    ),
+    novelty_scale=Numbers((N_LEVELS,), 0.0, infinite=True),
 )
-GATES = Object({"support_gate": FLAG, "gate_margin": Value(lambda v: is_number(v) and v > 0, "a number above 0")})
-READING = Object(
-    {
-        **GATES.fields,
-        "combination": one_of("dempster", "cautious", "chain", "vote"),
-        "sources": one_of("leaves", "all"),
-        "discount": Value(lambda v: is_number(v) and v >= 0, "a number of at least 0"),
-    }
+GATES = Object.of(support_gate=FLAG, gate_margin=Value(lambda v: is_number(v) and v > 0, "a number above 0"))
+READING = Object.of(
+    **GATES.fields,
+    combination=one_of("dempster", "cautious", "chain", "vote"),
+    sources=one_of("leaves", "all"),
+    discount=Value(lambda v: is_number(v) and v >= 0, "a number of at least 0"),
 )
-COLUMN = Object(
-    {
-        "kind": one_of(*KINDS),
-        "order": Each(None, ANYTHING),
-        "is_zoned": FLAG,
-        "missing": Each(None, ANYTHING),
-        "label": ANYTHING,
-        "unit": ANYTHING,
-        "values": OBJECT,
-        "date_form": ANYTHING,
-    },
-    frozenset({"order", "is_zoned", "missing", "label", "unit", "values", "date_form"}),
+COLUMN = Object.of(
+    "order is_zoned missing label unit values date_form",
+    kind=one_of(*KINDS),
+    order=Each(None, ANYTHING),
+    is_zoned=FLAG,
+    missing=Each(None, ANYTHING),
+    label=ANYTHING,
+    unit=ANYTHING,
+    values=OBJECT,
+    date_form=ANYTHING,
 )
-TABLE = Object(
-    {
-        "target": Object({"name": ANYTHING, "values": OBJECT}, frozenset({"values"})),
-        "columns": Each("features", Nullable(COLUMN)),
-    }
-)
+TABLE = Object.of(target=Object.of("values", name=ANYTHING, values=OBJECT), columns=Each("features", Nullable(COLUMN)))
 NUMBER = Value(is_number, "a number")
 # A column behind the indicators of missing values; each kind has its own of the optional entries.
-DERIVED = Object(
-    {
-        "kind": one_of(CategoryEvidence.kind, KnownDate.kind, DatePart.kind, DayEvidence.kind),
-        "feature": count(0, 2**31 - 1),
-        "label": count(0, 2**31 - 1),
-        "first": NUMBER,
-        "last": NUMBER,
-        "part": one_of(*DATE_PARTS),
-        "days": Integers(None, low=-(2**31), ascending=True),
-        "evidence": Numbers((None,), -LARGEST, LARGEST),
-    },
-    frozenset({"label", "first", "last", "part", "days", "evidence"}),
+DERIVED = Object.of(
+    "label first last part days evidence",
+    kind=one_of(CategoryEvidence.kind, KnownDate.kind, DatePart.kind, DayEvidence.kind),
+    feature=count(0, 2**31 - 1),
+    label=count(0, 2**31 - 1),
+    first=NUMBER,
+    last=NUMBER,
+    part=one_of(*DATE_PARTS),
+    days=Integers(None, low=-(2**31), ascending=True),
+    evidence=Numbers((None,), -LARGEST, LARGEST),
 )
 MODEL: dict[str, Field] = {
     "format": one_of(FORMAT),
@@ -183,7 +155,7 @@ MODEL: dict[str, Field] = {
     "model": one_of("rules", "trees"),
     "parameters": OBJECT,
     "reading": GATES,
-    "classes": Object({"dtype": one_of(*LABEL_DTYPES), "labels": Each(None, ANYTHING)}),
+    "classes": Object.of(dtype=one_of(*LABEL_DTYPES), labels=Each(None, ANYTHING)),
     "columns": ANYTHING,  # COLUMNS: read before the others
     "table": TABLE,
     "missing_features": Integers(None, below="features", ascending=True),

@@ -117,7 +117,7 @@ def nearest_changes(model: Model, row: Floats, label: int, unseen: dict[int, Any
         f for f in sorted({*columns, *of_evidence}) if f < model.n_features and not math.isnan(row[0, f])
     ]  # dates do not move
     # Ordered categories, and 0 and 1: a value between or outside them is none that the column can have.
-    ordered = [f for f in tested if model.column_kind(f).is_ordered or line.is_binary(f)]
+    ordered = [f for f in tested if model.column_kinds[f].is_ordered or line.is_binary(f)]
     categories = [f for f in tested if f in model.category_names]
     found, unproven = _other_numbers(line, [f for f in tested if f not in (*categories, *ordered)])
     found |= {f: _other_category(line, f, unseen.get(f)) for f in categories}
@@ -150,7 +150,7 @@ class _Line:
 
     def is_binary(self, feature: int) -> bool:
         """Whether a column holds 0 and 1, and so does the row."""
-        return self.model.column_kind(feature).name == "binary" and self.row[0, feature] in (0.0, 1.0)
+        return self.model.column_kinds[feature].name == "binary" and self.row[0, feature] in (0.0, 1.0)
 
     def first_change(self, feature: int, values: list[float]) -> _There | None:
         """The nearest of some values that gives another label, where rules speak if there is one; all are tried."""
@@ -184,7 +184,7 @@ def _other_step(line: _Line, feature: int) -> Change | None:
     """The nearest of ordered categories that training had, or of 0 and 1, that gives another label; all are tried."""
     model, own = line.model, float(line.row[0, feature])
     low, high = model.training_range(feature)
-    codes = np.arange(len(model.column_kind(feature).order) or 2)
+    codes = np.arange(len(model.column_kinds[feature].order) or 2)
     there = line.first_change(feature, codes[(codes >= low) & (codes <= high)].tolist())
     if there is None:
         return None
@@ -246,8 +246,7 @@ def _other_numbers(line: _Line, features: list[int]) -> tuple[dict[int, Change |
         if reached:
             # Of whole numbers, the nearer one; of others the nearer flip, since few digits may make it seem farther.
             there, flip = min(
-                reached,
-                key=lambda own: (own[0].is_silent, abs((own[0].to if is_whole else own[1].at) - own[1].value)),
+                reached, key=lambda own: (own[0].is_silent, abs((own[0].to if is_whole else own[1].at) - own[1].value))
             )
             value, to, exact = (model.number(feature, number) for number in (flip.value, there.to, flip.at))
             distance = abs(there.to - flip.value) / flip.spread
@@ -326,7 +325,7 @@ def _candidates(model: Model, flip: _Flip) -> Iterator[float]:
     whole = _away(flip.at, 0, flip.at > flip.value)
     if model.is_whole(flip.feature) and flip.low <= whole <= flip.high:
         return iter([whole])
-    return (to for to in _rounded(flip, model.column_kind(flip.feature).is_date) if flip.low <= to <= flip.high)
+    return (to for to in _rounded(flip, model.column_kinds[flip.feature].is_date) if flip.low <= to <= flip.high)
 
 
 def _rounded(flip: _Flip, is_date: bool) -> Iterator[float]:

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ferl import _core
+from ferl._models.certificates import score_slopes, step_slopes
 from ferl._models.evidence import LEAST_CURVATURE, Doubt, Evidence, RuleEvidence
 from ferl._models.model import Model
-from ferl._models.neighbours import ENTROPY_SHARE, MOST_MEASURED, MOSTLY_ALL, Neighbours, novelty_quantiles
-from ferl._models.slopes import score_slopes, step_slopes
+from ferl._models.novelty import ENTROPY_SHARE, MOST_MEASURED, MOSTLY_ALL, Neighbours, novelty_quantiles
 from ferl._models.terms import CurvesAndMaps, Rules, Terms
 from ferl._util.arrays import Bools, Floats, FrozenArrays, Ints
 

@@ -355,8 +355,8 @@ def _corners(model: RuleModel, feature: int, rules: Sequence[int], pictures: Seq
     """Values of a feature at which these terms bend or step, or the codes of its categories; at least one."""
     if feature in model.category_names:
         return np.arange(len(model.category_names[feature]), dtype=np.float64)
-    if model.column_kind(feature).is_ordered:
-        return np.arange(len(model.column_kind(feature).order), dtype=np.float64)
+    if model.column_kinds[feature].is_ordered:
+        return np.arange(len(model.column_kinds[feature].order), dtype=np.float64)
     tree, found = model.tree, set()
     for node in (step for rule in rules for step in tree.path(int(model.rules.node[rule]))):
         if tree.feature[node] == feature:

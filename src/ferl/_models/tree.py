@@ -220,7 +220,7 @@ class FuzzyTree(FrozenArrays):
         leaf[self.parent[1:]] = False
         return leaf
 
-    @property
+    @cached_property
     def leaves(self) -> NDArray[np.intp]:
         """Numbers of the leaves, in pre-order: one for each rule."""
         return np.flatnonzero(self.is_leaf)

@@ -18,12 +18,5 @@ from ferl._tables.labels import (
     refuse_other_kind,
     weights_and_factors,
 )
-from ferl._tables.schema import (
-    OneRow,
-    Schema,
-    is_one_row,
-    merge_columns,
-    read_row,
-    refuse_extreme_scales,
-)
+from ferl._tables.schema import OneRow, Schema, is_one_row, merge_columns, read_row, refuse_extreme_scales
 from ferl._tables.table import read_table

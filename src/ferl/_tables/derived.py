@@ -8,9 +8,9 @@ many values, dates within the training range and their calendar parts, and the e
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -44,14 +44,14 @@ class Derived(FrozenArrays):
     def of(self, values: Floats) -> Floats:
         """The numbers of the column from the encoded values of its feature, shape (n_samples,)."""
 
-    @abstractmethod
     def name(self, feature: str, labels: Sequence[Any]) -> str:
-        """What conditions call the column; ``feature``: the name of its feature."""
+        """What conditions call the column; ``feature``: the name of its feature, as in "age is missing"."""
+        return feature
 
     @property
-    @abstractmethod
     def column_kind(self) -> ColumnKind | None:
         """What its numbers are; None: what those of its feature are."""
+        return None
 
     @property
     @abstractmethod
@@ -83,10 +83,6 @@ class Missing(Derived):
         """Whether values are missing."""
         return np.isnan(values).astype(np.float64)
 
-    def name(self, feature: str, labels: Sequence[Any]) -> str:
-        """The name of the feature: "age is missing"."""
-        return feature
-
     @property
     def column_kind(self) -> ColumnKind:
         """Two categories."""
@@ -98,8 +94,25 @@ class Missing(Derived):
         return 0.0, 1.0
 
 
+class _Evidence(Derived):
+    """What values were learned to say for a class; 0 for those that training did not have."""
+
+    label: int
+    evidence: Floats
+
+    @property
+    def column_kind(self) -> ColumnKind:
+        """Numbers."""
+        return _EVIDENCE
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """Of all values, those that training did not have among them."""
+        return min(float(self.evidence.min()), 0.0), max(float(self.evidence.max()), 0.0)
+
+
 @dataclass(frozen=True, eq=False)
-class CategoryEvidence(Derived):
+class CategoryEvidence(_Evidence):
     """How much more often than usual the rows of a category were of a class: shrunken log-odds.
 
     Attributes
@@ -127,16 +140,6 @@ class CategoryEvidence(Derived):
         """The feature, and the class that the evidence is for."""
         return f"{feature} (evidence for {labels[self.label]})"
 
-    @property
-    def column_kind(self) -> ColumnKind:
-        """Numbers."""
-        return _EVIDENCE
-
-    @property
-    def range(self) -> tuple[float, float]:
-        """Of all categories, those that training did not have among them."""
-        return min(float(self.evidence.min()), 0.0), max(float(self.evidence.max()), 0.0)
-
     def recoded(self, order: Any) -> CategoryEvidence:
         """With the evidence in another order of the categories."""
         return CategoryEvidence(self.feature, self.label, np.append(self.evidence[order], self.evidence[-1]))
@@ -162,15 +165,6 @@ class KnownDate(Derived):
     def of(self, values: Floats) -> Floats:
         """The nearest dates that training had."""
         return np.asarray(np.clip(values, self.first, self.last))
-
-    def name(self, feature: str, labels: Sequence[Any]) -> str:
-        """The name of the feature: "since after 2019-03-01"."""
-        return feature
-
-    @property
-    def column_kind(self) -> None:
-        """Dates."""
-        return None
 
     @property
     def range(self) -> tuple[float, float]:
@@ -199,7 +193,7 @@ class DatePart(Derived):
         known = np.abs(values) <= MOST_DAYS
         days = np.where(known, values, 0.0)
         whole = np.floor(days)
-        return np.where(known, _PARTS[self.part](days, whole), np.nan)
+        return np.where(known, _PARTS[self.part].of(days, whole), np.nan)
 
     def name(self, feature: str, labels: Sequence[Any]) -> str:
         """The part and the feature."""
@@ -208,14 +202,12 @@ class DatePart(Derived):
     @property
     def column_kind(self) -> ColumnKind:
         """Ordered words, an hour, or a whole number."""
-        return _PART_KINDS[self.part]
+        return _PARTS[self.part].kind
 
     @property
     def range(self) -> tuple[float, float]:
         """Of all dates."""
-        return {"weekday": (0.0, 6.0), "hour": (0.0, 24.0), "month": (0.0, 11.0), "day of the year": (1.0, 366.0)}[
-            self.part
-        ]
+        return _PARTS[self.part].range
 
 
 def _weekday(days: Floats, whole: Floats) -> Floats:
@@ -239,18 +231,25 @@ def _dates(whole: Floats) -> Any:
     return whole.astype(np.int64).astype("datetime64[D]")
 
 
-_PARTS = {"weekday": _weekday, "hour": _hour, "month": _month, "day of the year": _day_of_year}
-DATE_PARTS = tuple(_PARTS)
-_PART_KINDS = {
-    "weekday": ColumnKind("ordered", order=WEEKDAYS, is_cyclic=True),
-    "hour": ColumnKind("hour"),
-    "month": ColumnKind("ordered", order=MONTHS, is_cyclic=True),
-    "day of the year": ColumnKind("integer"),
+class _Part(NamedTuple):
+    """How a part is read from days and whole days, what its numbers are, and their range."""
+
+    of: Callable[[Floats, Floats], Floats]
+    kind: ColumnKind
+    range: tuple[float, float]
+
+
+_PARTS = {
+    "weekday": _Part(_weekday, ColumnKind("ordered", order=WEEKDAYS, is_cyclic=True), (0.0, 6.0)),
+    "hour": _Part(_hour, ColumnKind("hour"), (0.0, 24.0)),
+    "month": _Part(_month, ColumnKind("ordered", order=MONTHS, is_cyclic=True), (0.0, 11.0)),
+    "day of the year": _Part(_day_of_year, ColumnKind("integer"), (1.0, 366.0)),
 }
+DATE_PARTS = tuple(_PARTS)
 
 
 @dataclass(frozen=True, eq=False)
-class DayEvidence(Derived):
+class DayEvidence(_Evidence):
     """How much more often than the rules predict the rows of a day were of a class: shrunken log-odds.
 
     Attributes
@@ -280,16 +279,6 @@ class DayEvidence(Derived):
     def name(self, feature: str, labels: Sequence[Any]) -> str:
         """The day of the feature, and the class that the evidence is for."""
         return f"day of {feature} (evidence for {labels[self.label]})"
-
-    @property
-    def column_kind(self) -> ColumnKind:
-        """Numbers."""
-        return _EVIDENCE
-
-    @property
-    def range(self) -> tuple[float, float]:
-        """Of all days."""
-        return min(float(self.evidence.min()), 0.0), max(float(self.evidence.max()), 0.0)
 
 
 def with_derived(X: Floats, derived: Sequence[Derived]) -> Floats:

@@ -108,22 +108,22 @@ class ColumnKind:
     date_form: str = ""
     is_cyclic: bool = False
 
-    @property
+    @cached_property
     def is_date(self) -> bool:
         """Whether numbers are days since the beginning of 1970."""
         return self.name in DATES
 
-    @property
+    @cached_property
     def is_ordered(self) -> bool:
         """Whether numbers are indices of ordered categories."""
         return self.name == "ordered"
 
-    @property
+    @cached_property
     def is_coded(self) -> bool:
         """Whether the numbers that a model reads are not those of the table."""
         return self.name in (*CODED, "hour")
 
-    @property
+    @cached_property
     def is_whole(self) -> bool | None:
         """Whether all numbers are whole; None where this is unknown."""
         return None if self.name == "unknown" else self.name in ("binary", "integer", "date", "ordered")
@@ -165,6 +165,10 @@ class ColumnKind:
         """A category, with its meaning as words where it has one."""
         words = self.values.get(plain_text(value), self.values.get(str(value))) if self.values else None
         return value if words is None else said_as(value, words)
+
+    def said_values(self, values: list[Any]) -> list[Any]:
+        """Categories, with their meanings as words where they have any."""
+        return list(map(self.said_value, values)) if self.values else values
 
     def number(self, value: float) -> float:
         """A number, with the words that people use for values of the column: a date, a category, a meaning."""
@@ -217,7 +221,7 @@ class Target:
 
     def labels(self, classes: NDArray[Any]) -> list[Any]:
         """The labels, with their meanings as words where they have any."""
-        return list(map(ColumnKind(values=self.values).said_value, classes.tolist()))
+        return ColumnKind(values=self.values).said_values(classes.tolist())
 
 
 def clock_text(hours: float) -> str:

@@ -153,10 +153,7 @@ def refuse_other_kind(first: NDArray[Any], first_name: str, second: NDArray[Any]
 
 
 def weights_and_factors(
-    sample_weight: ArrayLike | None,
-    class_weight: Mapping[Any, float] | str | None,
-    classes: NDArray[Any],
-    codes: Ints,
+    sample_weight: ArrayLike | None, class_weight: Mapping[Any, float] | str | None, classes: NDArray[Any], codes: Ints
 ) -> tuple[Floats, Floats]:
     """Weight of each row, and the factor of each class in it.
 

@@ -76,7 +76,7 @@ class Schema:
         For each feature None, if it holds numbers, or its categories, sorted: an array of str (as objects), bool, int
         or float. A categorical column without any value has none.
     kinds : tuple of ColumnKind
-        For each feature what its values are, and the words that people have for them; empty where nothing is known.
+        For each feature what its values are, and the words that people have for them; given none, they are unknown.
     target : Target
         What people call the labels.
 
@@ -101,6 +101,10 @@ class Schema:
     categories: tuple[NDArray[Any] | None, ...]
     kinds: tuple[ColumnKind, ...] = ()
     target: Target = UNNAMED
+
+    def __post_init__(self) -> None:
+        if not self.kinds:
+            object.__setattr__(self, "kinds", (UNKNOWN,) * len(self.categories))
 
     # -----------------------------------------------------------------------------------------------------------------
     # Training
@@ -227,10 +231,6 @@ class Schema:
     # Features
     # -----------------------------------------------------------------------------------------------------------------
 
-    def kind(self, feature: int) -> ColumnKind:
-        """What the values of a feature are."""
-        return self.kinds[feature] if self.kinds else UNKNOWN
-
     def label(self, feature: int) -> str:
         """What errors call a feature."""
         return column_label(feature, self.names)
@@ -238,7 +238,7 @@ class Schema:
     def select(self, features: Sequence[int]) -> Schema:
         """The schema of some of the columns, in this order."""
         names = None if self.names is None else tuple(self.names[j] for j in features)
-        kinds = tuple(self.kind(j) for j in features)
+        kinds = tuple(self.kinds[j] for j in features)
         return replace(self, names=names, categories=tuple(self.categories[j] for j in features), kinds=kinds)
 
     @property
@@ -250,7 +250,7 @@ class Schema:
     def lookups(self) -> tuple[CategoryLookup | None, ...]:
         """For each feature None, if it holds numbers, or what finds the category of a value."""
         pairs = enumerate(self.categories)
-        return tuple(None if known is None else CategoryLookup(known, self.kind(j).missing) for j, known in pairs)
+        return tuple(None if known is None else CategoryLookup(known, self.kinds[j].missing) for j, known in pairs)
 
     @cached_property
     def holds_numbers_alone(self) -> bool:
@@ -266,6 +266,10 @@ class Schema:
         # Lookups are made again where they are needed.
         return {name: vars(self)[name] for name in ("names", "categories", "kinds", "target") if name in vars(self)}
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.__post_init__()
+
     def __eq__(self, other: object) -> bool:
         # Which numbers are whole, and the words for columns, are for readers: nothing is encoded otherwise.
         return isinstance(other, Schema) and self.names == other.names and self._coding() == other._coding()
@@ -273,7 +277,7 @@ class Schema:
     def _coding(self) -> list[tuple[Any, ...]]:
         found: list[tuple[Any, ...]] = []
         for j, known in enumerate(self.categories):
-            kind, levels = self.kind(j), None if known is None else (known.dtype.kind, known.tolist())
+            kind, levels = self.kinds[j], None if known is None else (known.dtype.kind, known.tolist())
             found.append((levels, kind.is_date, kind.is_zoned, kind.date_form, kind.order, kind.missing))
         return found
 
@@ -314,8 +318,8 @@ class Schema:
             self.refuse_infinity(encoded, n_threads)
             return encoded
         encoded = np.empty((table.shape[0], len(self.categories)), order="F")
-        columns, kinds = [table.columns[j] for j in order], self.kinds or [UNKNOWN] * len(order)
-        encode_columns(columns, kinds, self.lookups, encoded, threads_for(encoded.size, n_threads))
+        columns = [table.columns[j] for j in order]
+        encode_columns(columns, self.kinds, self.lookups, encoded, threads_for(encoded.size, n_threads))
         return encoded
 
     def encode_plain(self, X: Any, n_threads: int = 1) -> Floats | None:
@@ -388,7 +392,7 @@ class Schema:
         table = read_table(X)
         found: dict[str | int, list[Any]] = {}
         for feature, index in enumerate(self._order(table)):
-            kind = self.kind(feature)
+            kind = self.kinds[feature]
             lookup = kind.lookup if kind.is_ordered else self.lookups[feature]
             if lookup is None:
                 continue
@@ -521,9 +525,9 @@ def merge_columns(known: Schema, others: Schema, has_values: Sequence[tuple[bool
         in_first, in_second = (True, True) if has_values is None else has_values[j]
         if in_first != in_second:
             categories.append(pair[0] if in_first else pair[1])
-            kinds.append((known if in_first else others).kind(j))
+            kinds.append((known if in_first else others).kinds[j])
         else:
-            kinds.append(merged_kind(known.label(j), known.kind(j), others.kind(j)))
+            kinds.append(merged_kind(known.label(j), known.kinds[j], others.kinds[j]))
             categories.append(_merged_categories(known.label(j), *pair))
     return replace(known, categories=tuple(categories), kinds=tuple(kinds))
 
@@ -615,7 +619,7 @@ def is_one_row(schema: Schema, x: Any) -> bool:
 def _may_hold_unseen(schema: Schema, encoded: Floats) -> bool:
     return any(
         (lookup is not None and (not lookup.n_categories or (encoded[:, feature] == lookup.n_categories).any()))
-        or (schema.kind(feature).is_ordered and bool(np.isnan(encoded[:, feature]).any()))
+        or (schema.kinds[feature].is_ordered and bool(np.isnan(encoded[:, feature]).any()))
         for feature, lookup in enumerate(schema.lookups)
     )
 

@@ -431,7 +431,7 @@ class RowReader:
         numbers: dict[str, pa.ChunkedArray] = {}
         unseen: dict[str, dict[str, int]] = {}
         for feature, (name, lookup) in enumerate(zip(self.features, self._lookups, strict=True)):
-            label, kind = self._schema.label(feature), self._schema.kind(feature)
+            label, kind = self._schema.label(feature), self._schema.kinds[feature]
             given = known_column(columns[name], self.form)
             if lookup is None and not kind.is_coded:
                 given = numbers[name] = self._numbers(given, label, kind.missing)

@@ -54,7 +54,7 @@ def _gap(corners: Floats, index: int) -> float:
 
 def curve_value(style: Style, curve: Curve, index: int) -> str:
     """The value at a corner of a curve, or a category, as people write values of the column."""
-    model, kind = style.model, style.model.column_kind(curve.feature)
+    model, kind = style.model, style.model.column_kinds[curve.feature]
     if curve.is_categorical:
         return category_text(model.category_names[curve.feature][index])
     value = float(curve.values[index])
@@ -162,7 +162,7 @@ def is_told_as_curve(model: Model, curve: Curve) -> bool:
 
 def is_binary(model: Model, curve: Curve) -> bool:
     """Whether a curve is told value by value: over 0 and 1, or over ordered categories."""
-    if model.column_kind(curve.feature).is_ordered:
+    if model.column_kinds[curve.feature].is_ordered:
         return True
     return model.is_whole(curve.feature) and curve.seen == (0.0, 1.0) and curve.values.tolist() == [0.0, 1.0]
 
@@ -186,7 +186,7 @@ def _sentence(style: Style, curve: Curve, evidence: Floats) -> str:
     moves = np.flatnonzero(np.abs(np.diff(lines, axis=0)[:, steady]).max(axis=1) > 0)
     low, high = curve_value(style, curve, int(moves[0])), curve_value(style, curve, int(moves[-1]) + 1)
     spans = [f"from {weight_text(own[0])} to {weight_text(own[-1])}" for own in lines.T]
-    compared = COMPARED[1 if style.model.column_kind(curve.feature).is_date else 0]
+    compared = COMPARED[1 if style.model.column_kinds[curve.feature].is_date else 0]
     between = f", from {low} to {high}," if low != high else ","
     start = f"{compared}{style.names[curve.feature]}{between} the more it speaks"
     if style.is_two:
@@ -604,7 +604,7 @@ class AxisTexts:
 def axis_texts(style: Style, curves: CurvesAndMaps, term: int, axis: int) -> AxisTexts:
     """The texts of the cells of one axis of a curve or map."""
     column, cuts = curves.term_columns[term][axis], curves.cuts(term)[axis]
-    model, kind = style.model, style.model.column_kind(column)
+    model, kind = style.model, style.model.column_kinds[column]
     if curves.n_categories[column]:
         return AxisTexts(tuple(map(category_text, model.category_names[column])), ())
     if kind.is_date:

@@ -16,8 +16,7 @@ from ferl._models.evidence import Evidence
 from ferl._models.model import Model, kept_by_model
 from ferl._models.nearest import nearest_changes
 from ferl._models.rule_model import RuleModel
-from ferl._models.sources import fired_sources
-from ferl._models.tree_model import TreeModel
+from ferl._models.tree_model import TreeModel, fired_sources
 from ferl._tables import OneRow, add_up_derived
 from ferl._tell.explanation import LEAST_CONFLICT, LEAST_IGNORANCE, Certified, Decided, Explanation, FiredRule
 from ferl._tell.page import Section, Table

@@ -10,8 +10,7 @@ from typing import Any, ClassVar
 
 from ferl._models.evidence import Doubt
 from ferl._models.nearest import Change
-from ferl._tell.page import Section, Table
-from ferl._tell.render import Readable, as_plain
+from ferl._tell.page import Readable, Section, Table, as_plain
 from ferl._tell.stability import spreads_text
 from ferl._tell.unusual import NoveltyPart, novelty_verdict
 from ferl._util.text import (

@@ -15,8 +15,7 @@ from ferl._models.rule_model import RuleModel
 from ferl._models.shapes import feature_importances, read_shapes
 from ferl._models.tree_model import TreeModel
 from ferl._tell.curves import COMPARED, curve_place, curve_summary
-from ferl._tell.page import Section, Table
-from ferl._tell.render import Readable, as_plain
+from ferl._tell.page import Readable, Section, Table, as_plain
 from ferl._tell.statements import Statement, Style, statements, word_meanings
 from ferl._tell.unusual import Usual, usual_values
 from ferl._util.text import counted, listed, percent_text, plain, share_text, spoken, support_text
@@ -168,13 +167,8 @@ class Overview(Readable):
             return f"{rules}, and no feature matters: all rows get the same answer."
         name, share = self.importances[0]
         n_used, n_all = len(self.importances), self.n_features
-        used = (
-            f"{n_used} of {n_all} features"
-            if n_used < n_all
-            else "1 feature"
-            if n_all == 1
-            else f"all {n_all} features"
-        )
+        all_used = "1 feature" if n_all == 1 else f"all {n_all} features"
+        used = f"{n_used} of {n_all} features" if n_used < n_all else all_used
         tell = "tells" if len(self.rules) == 1 and not self.beside_rules else "tell"
         most = f"{spoken(name)} matters most ({percent_text(share)})"
         return f"{rules} on {used} {tell} {len(self.classes)} classes apart; {most}."
@@ -232,14 +226,8 @@ class Overview(Readable):
             "rules": as_plain(self.rules),
             "beside_rules": self.beside_rules,
             "classes": [
-                {
-                    "label": plain(own.label),
-                    "share": own.share,
-                    "rules": list(own.rules),
-                    "typical": [{"feature": name, "usual": usual.to_dict()} for name, usual in own.typical],
-                    "strongest": None if own.strongest is None else list(own.strongest),
-                    "is_answered": own.is_answered,
-                }
+                as_plain(own)
+                | {"typical": [{"feature": name, "usual": as_plain(usual)} for name, usual in own.typical]}
                 for own in self.classes
             ],
             "curves": [{"feature": name, "text": text} for name, text in self.curves],
@@ -449,13 +437,8 @@ class Accuracy:
 
     def to_dict(self) -> dict[str, Any]:
         """All of it in the types of JSON."""
-        return {
-            "n_rows": self.n_rows,
-            "accuracy": self.accuracy,
-            "commonest": plain(self.commonest),
-            "baseline": self.baseline,
-            "recalls": [{"label": plain(label), "n_rows": n, "recall": recall} for label, n, recall in self.recalls],
-        }
+        recalls = [{"label": plain(label), "n_rows": n, "recall": recall} for label, n, recall in self.recalls]
+        return vars(self) | {"commonest": plain(self.commonest), "recalls": recalls}
 
 
 def read_accuracy(labels: NDArray[Any], answers: NDArray[Any], told: Sequence[Any] = ()) -> Accuracy:

@@ -22,8 +22,7 @@ from ferl._models.model import Model
 from ferl._models.novelty import total_spread
 from ferl._models.rule_model import RuleModel
 from ferl._models.tree_model import TreeModel
-from ferl._tell.page import Section, Table
-from ferl._tell.render import Readable
+from ferl._tell.page import Readable, Section, Table
 from ferl._util.arrays import Floats
 from ferl._util.text import LONG, index_of, number_text, points_text, spoken
 

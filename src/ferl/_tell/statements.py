@@ -188,7 +188,7 @@ def conditions_of(model: Model, path: Sequence[int]) -> tuple[Condition, ...]:
         by_feature.setdefault(feature, []).append(node)
     found: list[Condition] = []
     for feature, nodes in by_feature.items():
-        kind, names = model.column_kind(feature), model.category_names.get(feature)
+        kind, names = model.column_kinds[feature], model.category_names.get(feature)
         if tree.word and not is_told_by_value(model, feature):
             found += [Condition(feature, None, None, tree.word[node]) for node in nodes]
         elif names is not None:
@@ -203,7 +203,7 @@ def conditions_of(model: Model, path: Sequence[int]) -> tuple[Condition, ...]:
 
 
 def _number_condition(model: Model, feature: int, nodes: list[int]) -> Condition:
-    tree, kind, plain = model.tree, model.column_kind(feature), model.has_long_ramps
+    tree, kind, plain = model.tree, model.column_kinds[feature], model.has_long_ramps
     shares = [math.nan if tree.cuts is None else float(tree.cuts.share[tree.parent[node]]) for node in nodes]
     sides = [(*own, share) for own, share in zip(tree.trapezoid[nodes].tolist(), shares, strict=True)]
     lower = _merged([(a, b, share) for a, b, _, _, share in sides if math.isfinite(a)], outward=-1)
@@ -245,7 +245,7 @@ def _merged(bands: list[tuple[float, float, float]], outward: int) -> Bound | No
 
 def is_told_by_value(model: Model, feature: int) -> bool:
     """Whether conditions in words tell the values that fit: "ht = 1", not "ht is high"; not of an expert's words."""
-    kind, words = model.column_kind(feature), model.words
+    kind, words = model.column_kinds[feature], model.words
     if words is None or not (kind.is_ordered or kind.name == "binary"):
         return False
     variable = words[feature]
@@ -285,7 +285,7 @@ def word_meanings(model: Model, names: Sequence[str], columns: Iterable[int] | N
         return []
     asked = tree.feature[1:].tolist() if columns is None else columns
     return [
-        variable.text(names[column], model.column_kind(column).writer)
+        variable.text(names[column], model.column_kinds[column].writer)
         for column in sorted(set(asked))
         if (variable := words[column]) is not None and not is_told_by_value(model, column)
     ]

@@ -11,8 +11,7 @@ from ferl._models.model import Model
 from ferl._tables import OneRow, read_row, with_derived
 from ferl._tell.explain import LEAST_SHOWN, explain
 from ferl._tell.explanation import MAX_PROBABLE, Explanation
-from ferl._tell.page import Section, Table
-from ferl._tell.render import Readable
+from ferl._tell.page import Readable, Section, Table
 from ferl._tell.statements import weight_text
 from ferl._util.text import feature_index, listed, percent_text, plain, spoken, value_text
 
@@ -161,7 +160,7 @@ def what_if(model: Model, one: OneRow, changes: Mapping[Any, Any]) -> WhatIf:
 
 def _is_outside(model: Model, feature: int, value: float) -> bool:
     """Whether a number lies outside the training range that the model remembers; a missing value does not."""
-    if feature in model.category_names or model.column_kind(feature).is_ordered:
+    if feature in model.category_names or model.column_kinds[feature].is_ordered:
         return False
     low, high = model.training_range(feature)
     return value < low or value > high

@@ -13,8 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ferl._models.words import FuzzySet, LinguisticVariable
 from ferl._tell.explanation import NOVELTY_TITLE, Explanation
-from ferl._tell.page import Section, Table
-from ferl._tell.render import Readable
+from ferl._tell.page import Readable, Section, Table
 from ferl._util.arrays import Floats
 from ferl._util.text import index_of, plain
 

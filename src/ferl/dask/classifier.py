@@ -264,12 +264,7 @@ class OnCluster(FERLEstimator[Any]):
         )
 
     def _training_rows(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any,
-        classes: Any = None,
-        description: TableDescription = NOTHING_SAID,
+        self, X: Any, y: Any, sample_weight: Any, classes: Any = None, description: TableDescription = NOTHING_SAID
     ) -> Rows:
         parts = Parts.checked(X, y, sample_weight)
         return rows_on_cluster(self._settings(), parts, running_client(self.client), description)

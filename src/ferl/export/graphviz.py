@@ -158,7 +158,7 @@ class _Graph:
         if feature in self.model.category_names:
             return [self.names[feature]]
         low, high = self.model.tree.trapezoid[side, 2:].tolist()
-        return [self.names[feature], threshold_text(self.model.column_kind(feature), low, high, self.decimals)]
+        return [self.names[feature], threshold_text(self.model.column_kinds[feature], low, high, self.decimals)]
 
     def _edges(self, node: int, children: list[int]) -> list[str]:
         if self.model.tree.word:

@@ -12,7 +12,7 @@ from ferl._models.rule_model import RuleModel
 from ferl._models.tree_model import TreeModel
 from ferl._tell.conditions import Condition, listed_categories
 from ferl._tell.curves import MAX_RANGES, read_score_table
-from ferl._tell.render import escaped, latex_table
+from ferl._tell.page import escaped, latex_table
 from ferl._tell.statements import Statement, Style, in_sentence, probability_text, reader_names, statements, weight_text
 from ferl._util.arrays import Floats
 from ferl._util.text import support_text

@@ -20,9 +20,8 @@ from ferl._models.evidence import Evidence
 from ferl._models.rule_model import RuleModel
 from ferl._sklearn import Interval, fit_context
 from ferl._tell.curves import OUTSIDE_CARD, Points, ScoreTable, read_score_table
-from ferl._tell.page import Section, Table
+from ferl._tell.page import Section, Table, as_text, escaped, latex_table
 from ferl._tell.reasons import POINTS_TO_DOUBLE, Reason, read_reasons
-from ferl._tell.render import as_text, escaped, latex_table
 from ferl._tell.statements import Style, in_sentence, reader_names
 from ferl._util.arrays import Floats
 from ferl._util.files import replace_text

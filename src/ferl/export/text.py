@@ -26,14 +26,7 @@ from ferl._models.tree import Cuts
 from ferl._models.tree_model import TreeModel
 from ferl._tables import Missing
 from ferl._tables.derived import DatePart, KnownDate
-from ferl._tell.curves import (
-    MAX_RANGES,
-    curve_lines,
-    evidence_of_values,
-    evidence_text,
-    is_told_as_curve,
-    read_map,
-)
+from ferl._tell.curves import MAX_RANGES, curve_lines, evidence_of_values, evidence_text, is_told_as_curve, read_map
 from ferl._tell.overview import Overview, read_accuracy
 from ferl._tell.overview import overview as read_overview
 from ferl._tell.statements import (
@@ -453,11 +446,11 @@ def _exact_rules(
 def _coded_lines(model: Model, names: Sequence[str]) -> list[str]:
     """Which numbers stand for dates and for ordered categories."""
     asked = model.read_columns.tolist()
-    dates = [_quoted(names[column]) for column in asked if model.column_kind(column).is_date]
+    dates = [_quoted(names[column]) for column in asked if model.column_kinds[column].is_date]
     orders = [
-        f"{_quoted(names[column])} {_list(model.column_kind(column).order)}"
+        f"{_quoted(names[column])} {_list(model.column_kinds[column].order)}"
         for column in asked
-        if model.column_kind(column).is_ordered
+        if model.column_kinds[column].is_ordered
     ]
     lines = (
         ["The number of a date is the days since the beginning of 1970.", f"dates: {'; '.join(dates)}"] if dates else []

@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ferl import _core
-from ferl._models.neighbours import ENTROPY_SHARE
-from ferl._models.novelty import LOST_MASS
+from ferl._models.novelty import ENTROPY_SHARE, LOST_MASS
 from ferl._models.rule_model import RuleModel
 from ferl._models.terms import CurvesAndMaps, Rules, Terms
 from ferl._models.tree import FuzzyTree

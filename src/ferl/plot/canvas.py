@@ -76,7 +76,7 @@ def write_values(axis: Any, model: Model, feature: int) -> None:
     """Ticks of an axis: whole numbers where values are, dates and ordered categories as people write them."""
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-    kind = model.column_kind(feature)
+    kind = model.column_kinds[feature]
     if not kind.is_coded:
         if model.is_whole(feature):
             axis.get_major_locator().set_params(integer=True)

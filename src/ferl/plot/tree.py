@@ -247,7 +247,7 @@ class _Drawing:
             # Over the membership; a narrow band stays visible by its outline.
             style = {"edgecolor": _BAND, "linewidth": 0.8, "alpha": 0.7}
             self._rectangle(place(low), base, place(high) - place(low), _HEIGHT, _BAND, f"band-{node}", **style)
-            below = threshold_text(self.model.column_kind(feature), low, high, self.decimals)
+            below = threshold_text(self.model.column_kinds[feature], low, high, self.decimals)
         centre, name = left + _PANEL / 2, shortened(self.names[feature], _LONGEST_NAME)
         self._text(centre, middle - 0.145, name, ha="center", va="bottom", fontweight="bold")
         self._text(centre, middle + 0.105, below, _NUMBER, ha="center", va="top", color="#555555")

@@ -18,7 +18,7 @@ from ferl._models.rule_model import RuleModel
 from ferl._models.shapes import Curve, Interaction, Shapes, cell_edges, is_supported, kept_rows
 from ferl._tell.conditions import value_at
 from ferl._tell.curves import curve_lines, curve_value, is_binary
-from ferl._tell.render import blocks_html
+from ferl._tell.page import blocks_html
 from ferl._tell.statements import Style, weight_text
 from ferl._util.arrays import Floats
 from ferl._util.text import number_text
@@ -60,9 +60,8 @@ def shape_charts(model: RuleModel, style: Style, shapes: Shapes) -> dict[str, An
     curves = [
         _titled(style, own, total) | _curve_chart(model, style, own, kept[:, own.feature], top) for own in shapes.curves
     ]
-    many = {
-        feature for feature, names in model.category_names.items() if len(names) > MAX_NAMED_CELLS
-    }  # no room for a map
+    # There is no room for a map of so many categories.
+    many = {feature for feature, names in model.category_names.items() if len(names) > MAX_NAMED_CELLS}
     pairs = [own for own in shapes.interactions if len(own.features) == 2 and not many & set(own.features)]
     maps = [_titled(style, own, total) | _map_chart(model, own) for own in pairs[:MAX_MAPS]]
     return {"curves": curves, "maps": maps, "top": weight_text(top).lstrip("+")}
@@ -108,11 +107,7 @@ def _line_chart(model: RuleModel, curve: Curve, known: Floats, top: float) -> di
     x, y = LEFT + (RIGHT - LEFT) * (values - low) / (high - low), (TOP + BOTTOM) / 2 - said / top * (BOTTOM - TOP) / 2
     return {
         "lines": [
-            {
-                "class": 1 if said.shape[1] == 1 else c,
-                "points": _points(x, y[:, c]),
-            }
-            for c in _drawn_classes(said)
+            {"class": 1 if said.shape[1] == 1 else c, "points": _points(x, y[:, c])} for c in _drawn_classes(said)
         ],
         "low": low,
         "high": high,
@@ -135,7 +130,7 @@ def _points(x: Floats, y: Floats) -> str:
 def _end_texts(model: RuleModel, feature: int, low: float, high: float) -> list[str]:
     """The ends of an axis as people write them; numbers with the digits that its length gives meaning to."""
     ends = [float(value_at(end, (high - low) / 50)) for end in (low, high)]
-    if model.column_kind(feature).is_date:
+    if model.column_kinds[feature].is_date:
         ends = [float(np.floor(low)), float(np.floor(high))]  # days: there is no room for the time of day
     return [number_text(model.number(feature, end)) for end in ends]
 

@@ -17,8 +17,7 @@ from ferl._tables import OneRow
 from ferl._tables.values import finer_steps
 from ferl._tell.explain import explain
 from ferl._tell.explanation import Explanation
-from ferl._tell.page import Block, Marked, Section, Table
-from ferl._tell.render import piece_html
+from ferl._tell.page import Block, Marked, Section, Table, piece_html
 from ferl._tell.stability import spreads_text
 from ferl._tell.statements import word_meanings
 from ferl._tell.unusual import NoveltyScale, novelty_scale
@@ -507,7 +506,7 @@ def _controls(view: View) -> list[dict[str, Any]]:
 
 
 def _number_control(model: Model, j: int, spread: float, kept: Floats) -> dict[str, Any]:
-    kind, known = model.column_kind(j), kept[~np.isnan(kept)]
+    kind, known = model.column_kinds[j], kept[~np.isnan(kept)]
     low, high = slider_range(model, j)
     date = {"has_time": kind.name == "time", "is_zoned": kind.is_zoned, "steps": list(finer_steps())}
     bits = [model.value(j, bit) for bit in (0.0, 1.0)] if kind.name == "binary" else []

@@ -237,7 +237,7 @@ class JudgedTable:
         values, codes = group_rows(groups.column)
         if name in (schema.names or ()):  # what people call the feature and its values
             feature = list(schema.names or ()).index(name)
-            said = schema.kind(feature).values
+            said = schema.kinds[feature].values
             name, values = features[feature], [str(said.get(value, value)) for value in values]
         names, positive = shown_names(values), positive_index(classes)
         answers = (outcomes.truth, outcomes.label, outcomes.abstains)

@@ -17,8 +17,7 @@ import numpy as np
 from ferl import _core
 from ferl._models.decision import FREQUENCY_POWER, Decision
 from ferl._models.model import Model
-from ferl._models.neighbours import ENTROPY_SHARE
-from ferl._models.novelty import LOST_MASS, precision
+from ferl._models.novelty import ENTROPY_SHARE, LOST_MASS, precision
 from ferl._models.rule_model import RuleModel
 from ferl._models.terms import CurvesAndMaps, Rules, Terms
 from ferl._models.tree import FuzzyTree

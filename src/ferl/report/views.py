@@ -399,9 +399,7 @@ class RuleView(View):
         n, things = len(sizes) - 1, "feature or rule" if len(sizes) == 2 else "features and rules"
         about = self.said("card", meaning=" ".join(POINTS.meaning(self.classes, 1)))
         return Section(
-            "Scorecard",
-            (about, Section(f"The card: {n} {things}", (card,)), self._card_note()),
-            name="scorecard",
+            "Scorecard", (about, Section(f"The card: {n} {things}", (card,)), self._card_note()), name="scorecard"
         )
 
     def reason_codes(self, rows: Floats, labels: list[int]) -> list[list[str]]:
