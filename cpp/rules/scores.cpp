@@ -25,13 +25,14 @@ double mixed(double sum, double support, double base) { return sum * support + (
 // chains that most rows reach, so every node is fired for all rows of the block, in plain loops over columns.
 class BlockScores {
  public:
-  void run(const Tree& tree, const RuleWeights& weights, const Supports& supports, const Block& block) {
-    tree_ = &tree, weights_ = &weights, supports_ = &supports;
+  // has_size: the sums of all weights are wanted too.
+  void run(const Tree& tree, const RuleWeights& weights, const Supports& supports, const Block& block, bool has_size) {
+    tree_ = &tree, weights_ = &weights, supports_ = &supports, has_size_ = has_size;
     const std::size_t n = block.size, n_classes = weights_->n_classes;
     gather(block);
     by_class_.resize(n_classes * kBlockRows);
     for (std::size_t c = 0; c < n_classes; ++c) std::fill_n(by_class_.data() + c * kBlockRows, n, weights_->prior[c]);
-    size.assign(n, weights_->prior_size);
+    if (has_size_) size.assign(n, weights_->prior_size);
     add_rules(n);
     add_curves(n);
     support = product_of_gates(n);
@@ -39,7 +40,7 @@ class BlockScores {
     for (std::size_t c = 0; c < n_classes; ++c)
       for (std::size_t i = 0; i < n; ++i)
         score[i * n_classes + c] = mixed(by_class_[c * kBlockRows + i], fade_[i], weights_->base[c]);
-    for (std::size_t i = 0; i < n; ++i) size[i] *= fade_[i];
+    for (std::size_t i = 0; has_size_ && i < n; ++i) size[i] *= fade_[i];
   }
 
   // The sum of the absolute weights of a row that did not cancel, as far as the gates are open.
@@ -82,7 +83,7 @@ class BlockScores {
       const double* v = weights_->weight.data() + static_cast<std::size_t>(rule) * n_classes;
       for (std::size_t c = 0; c < n_classes; ++c)
         kernels().add_weighted(n, phi, v[c], by_class_.data() + c * kBlockRows);
-      kernels().add_weighted(n, phi, weights_->size[static_cast<std::size_t>(rule)], size.data());
+      if (has_size_) kernels().add_weighted(n, phi, weights_->size[static_cast<std::size_t>(rule)], size.data());
     }
   }
 
@@ -92,7 +93,7 @@ class BlockScores {
     bins_.resize(curves.inputs.size() * kBlockRows);
     for (std::size_t k = 0; k < curves.inputs.size(); ++k) {
       const double* x = columns_.data() + weights_->column_of_curve[k] * kBlockRows;
-      for (std::size_t i = 0; i < n; ++i) bins_[k * kBlockRows + i] = curves.inputs[k].bin(x[i]);
+      curves.inputs[k].find_bins(x, n, bins_.data() + k * kBlockRows);
     }
     std::uint32_t cell[kBlockRows];
     for (const CurvesAndMaps::Term& term : curves.terms) {
@@ -105,7 +106,7 @@ class BlockScores {
         double* sum = by_class_.data() + c * kBlockRows;
         for (std::size_t i = 0; i < n; ++i) sum[i] += curves.value[cell[i] * n_classes + c];
       }
-      for (std::size_t i = 0; i < n; ++i) size[i] += curves.size[cell[i]];
+      for (std::size_t i = 0; has_size_ && i < n; ++i) size[i] += curves.size[cell[i]];
     }
   }
 
@@ -116,8 +117,8 @@ class BlockScores {
     std::fill_n(fade_, n, 1.0);
     for (std::size_t k = 0; k < supports_->column.size(); ++k) {
       const double* x = columns_.data() + weights_->column_of_gate[k] * kBlockRows;
-      if (supports_->n_categories[k] == 0)  // an empty trapezoid is always full
-        kernels().fire(n, x, now, Trapezoid(), 1.0, &supports_->gate[k], next);
+      if (supports_->n_categories[k] == 0)
+        kernels().open(n, x, now, supports_->gate[k], next);
       else
         for (std::size_t i = 0; i < n; ++i) next[i] = now[i] * supports_->opens(k, x[i]);
       std::swap(now, next);
@@ -129,6 +130,7 @@ class BlockScores {
   const Tree* tree_ = nullptr;
   const RuleWeights* weights_ = nullptr;
   const Supports* supports_ = nullptr;
+  bool has_size_ = false;
   std::vector<double> columns_, phi_, by_class_;  // [column], [depth], [class], each with the rows of the block
   std::vector<Bin> bins_;                         // [input of the curves], likewise
   double support_[2 * kBlockRows], fade_[kBlockRows];
@@ -207,12 +209,12 @@ double entropy_of(const double* score, std::size_t n_classes) {
   return natural_log(sum) + fallen / sum;
 }
 
-template <class Finish>
+template <bool kHasSize = false, class Finish>
 void over_scores(const Tree& tree, const RuleWeights& weights, const Supports& supports, const MatrixView& x,
                  int n_threads, const Finish& finish) {
   over_blocks(x, n_threads, [&](const Block& block, Levels&) {
     thread_local BlockScores scores;  // its memory serves all blocks
-    scores.run(tree, weights, supports, block);
+    scores.run(tree, weights, supports, block, kHasSize);
     finish(block, scores);
   });
 }
@@ -280,7 +282,7 @@ void give_probabilities(const Tree& tree, const RuleWeights& weights, const Supp
 void weigh_evidence(const Tree& tree, const RuleWeights& weights, const Supports& supports, const MatrixView& x,
                     int n_threads, MassView out) {
   const std::size_t n_classes = weights.n_classes;
-  over_scores(tree, weights, supports, x, n_threads, [&](const Block& block, BlockScores& scores) {
+  over_scores<true>(tree, weights, supports, x, n_threads, [&](const Block& block, BlockScores& scores) {
     for (std::size_t i = 0; i < block.size; ++i) {
       const std::size_t row = block.first + i, at = row * n_classes;
       double* w = scores.score.data() + i * n_classes;
