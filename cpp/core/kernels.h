@@ -116,6 +116,8 @@ struct Kernels {
   // missing.
   void (*fire)(std::size_t n, const double* x, const double* parent_phi, const Trapezoid& membership, double share,
                const Gate* gate, double* phi);
+  // phi[i] = parent_phi[i] * gate(x[i]), or parent_phi[i] where x[i] is missing.
+  void (*open)(std::size_t n, const double* x, const double* parent_phi, const Gate& gate, double* phi);
   // out[i] += phi[i] * weight.
   void (*add_weighted)(std::size_t n, const double* phi, double weight, double* out);
   // out[i] += sum over j of (sum over k of triangle[j][k] z[k][i])^2, of a lower triangle of n_terms rows, a multiple of

@@ -22,6 +22,7 @@ struct CurvesAndMaps {
     std::int32_t n_categories = 0;  // 0: numbers
     std::vector<double> cuts;       // of all terms, ascending
     Bin bin(double x) const;
+    void find_bins(const double* x, std::size_t n, Bin* out) const;  // of n values
     std::size_t n_bins() const { return (n_categories > 0 ? static_cast<std::size_t>(n_categories) : cuts.size()) + 2; }
   };
   struct Axis {

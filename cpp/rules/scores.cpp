@@ -25,7 +25,7 @@ double mixed(double sum, double support, double base) { return sum * support + (
 // chains that most rows reach, so every node is fired for all rows of the block, in plain loops over columns.
 class BlockScores {
  public:
-  // behind: what counts the training rows behind the scores; null: nobody asks for them.
+  // behind: what counts the training rows behind the scores; null: neither these nor the sums of weights are wanted.
   void run(const Tree& tree, const RuleWeights& weights, const Supports& supports, const RowsBehind* behind,
            const Block& block) {
     tree_ = &tree, weights_ = &weights, supports_ = &supports, behind_ = behind;
@@ -34,7 +34,7 @@ class BlockScores {
     gather(block);
     by_class_.resize(n_classes * kBlockRows);
     for (std::size_t c = 0; c < n_classes; ++c) std::fill_n(by_class_.data() + c * kBlockRows, n, weights_->prior[c]);
-    size.assign(n, weights_->prior_size);
+    if (behind_) size.assign(n, weights_->prior_size);
     add_rules(n);
     add_curves(n);
     support = product_of_gates(n);
@@ -42,7 +42,7 @@ class BlockScores {
     for (std::size_t c = 0; c < n_classes; ++c)
       for (std::size_t i = 0; i < n; ++i)
         score[i * n_classes + c] = mixed(by_class_[c * kBlockRows + i], fade_[i], weights_->base[c]);
-    for (std::size_t i = 0; i < n; ++i) size[i] *= fade_[i];
+    for (std::size_t i = 0; behind_ && i < n; ++i) size[i] *= fade_[i];
   }
 
   // The sum of the absolute weights of a row that did not cancel, as far as the gates are open.
@@ -103,8 +103,8 @@ class BlockScores {
       const double* v = weights_->weight.data() + static_cast<std::size_t>(rule) * n_classes;
       for (std::size_t c = 0; c < n_classes; ++c)
         kernels().add_weighted(n, phi, v[c], by_class_.data() + c * kBlockRows);
-      kernels().add_weighted(n, phi, weights_->size[static_cast<std::size_t>(rule)], size.data());
       if (!behind_) continue;
+      kernels().add_weighted(n, phi, weights_->size[static_cast<std::size_t>(rule)], size.data());
       for (std::size_t i = 0; i < n; i += kLanes) {
         double* z = standardised(static_cast<std::size_t>(rule), i);
         for (std::size_t lane = 0; lane < kLanes; ++lane)
@@ -119,7 +119,7 @@ class BlockScores {
     bins_.resize(curves.inputs.size() * kBlockRows);
     for (std::size_t k = 0; k < curves.inputs.size(); ++k) {
       const double* x = columns_.data() + weights_->column_of_curve[k] * kBlockRows;
-      for (std::size_t i = 0; i < n; ++i) bins_[k * kBlockRows + i] = curves.inputs[k].bin(x[i]);
+      curves.inputs[k].find_bins(x, n, bins_.data() + k * kBlockRows);
     }
     std::uint32_t cell[kBlockRows];
     std::fill_n(thinnest_, n, 0.0);
@@ -133,8 +133,8 @@ class BlockScores {
         double* sum = by_class_.data() + c * kBlockRows;
         for (std::size_t i = 0; i < n; ++i) sum[i] += curves.value[cell[i] * n_classes + c];
       }
-      for (std::size_t i = 0; i < n; ++i) size[i] += curves.size[cell[i]];
       if (!behind_) continue;
+      for (std::size_t i = 0; i < n; ++i) size[i] += curves.size[cell[i]];
       for (std::size_t i = 0; i < n; ++i) thinnest_[i] = std::max(thinnest_[i], behind_->thinness(cell[i]));
     }
   }
@@ -146,8 +146,8 @@ class BlockScores {
     std::fill_n(fade_, n, 1.0);
     for (std::size_t k = 0; k < supports_->column.size(); ++k) {
       const double* x = columns_.data() + weights_->column_of_gate[k] * kBlockRows;
-      if (supports_->n_categories[k] == 0)  // an empty trapezoid is always full
-        kernels().fire(n, x, now, Trapezoid(), 1.0, &supports_->gate[k], next);
+      if (supports_->n_categories[k] == 0)
+        kernels().open(n, x, now, supports_->gate[k], next);
       else
         for (std::size_t i = 0; i < n; ++i) next[i] = now[i] * supports_->opens(k, x[i]);
       std::swap(now, next);

@@ -253,7 +253,7 @@ class RuleEvidence(Evidence):
 
     @property
     def plausibility(self) -> Floats:
-        """What the evidence does not rule out, shape (n_samples, n_classes); never below the probability, also by rounding."""
+        """What the evidence does not rule out, shape (n_samples, n_classes). Rounding takes none below the probability."""
         return np.maximum(super().plausibility, self.softmax)
 
     @property
