@@ -8,6 +8,7 @@
 #include "core/thread_pool.h"
 #include "rules/path.h"
 #include "rules/prune.h"
+#include "rules/repeated_rows.h"
 #include "rules/words.h"
 
 namespace ferl::rules {
@@ -158,7 +159,9 @@ std::size_t add_turns(Grown& first, const Task& task, const RuleOptions& options
 
 }  // namespace
 
-LearnedRules grow_rules(const Sample& sample, const RuleOptions& options, Monitor& monitor) {
+LearnedRules grow_rules(const Sample& merged, const RuleOptions& options, Monitor& monitor) {
+  const std::optional<Sample> apart = repeated_rows_apart(merged, options.tuning);
+  const Sample& sample = apart ? *apart : merged;
   const Path* growing = nullptr;
   ThreadPool pool(options.n_threads, [&] { monitor.tick(growing ? std::min(growing->size(), options.max_rules) : 0); });
 

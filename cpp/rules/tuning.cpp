@@ -31,6 +31,8 @@ void check(const Tuning& t) {
               t.curvature_rows <= t.most_curvature_rows,
           "most_path_rows and most_curvature_rows must be multiples of 8, and no fewer than curvature_rows.");
   require(std::min({t.path_share, t.scan_share, t.curvature_share}) >= 0, "Shares of rows must not be negative.");
+  require(t.least_pieces > 1 && t.most_pieces > 0 && t.heavy_row > 0,
+          "least_pieces must be 2 or more, most_pieces and heavy_row must be positive.");
   require(t.min_scan_rows > 0 && t.min_scan_rows <= t.max_scan_rows, "min_scan_rows must be 1 to max_scan_rows.");
   require(t.refit_every > 0 && t.refit_rule_share > 0 && t.refit_channel_share > 0 && t.beam > 0 && t.averaged > 0 &&
               t.next_size > 1 && t.fitted_rows > 0 && t.validation_rows > 0 && t.small_rows > 0 && t.set_orderings > 0,

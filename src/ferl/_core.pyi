@@ -129,6 +129,9 @@ class Tuning:
     most_curvature_rows: int
     curvature_rows_per_rule: int
     more_ridges: list[float]
+    least_pieces: int
+    most_pieces: int
+    heavy_row: float
     knot_budget: int
     min_knots: int
     max_knots: int

@@ -253,7 +253,7 @@ class RuleEvidence(Evidence):
 
     @property
     def plausibility(self) -> Floats:
-        """What the evidence does not rule out, shape (n_samples, n_classes). Rounding takes none below the probability."""
+        """What the evidence does not rule out, shape (n_samples, n_classes); at least the probability."""
         return np.maximum(super().plausibility, self.softmax)
 
     @property
