@@ -2,44 +2,26 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <utility>
+
+#include "core/count_below.h"
 
 namespace ferl {
 
-namespace {
-
-// How many of the ascending cuts are below each of some values. Which side is taken is as good as random: a mask, as GCC
-// would make a branch of anything else. No value waits for the comparisons of another.
-template <std::size_t kValues>
-inline void count_below(const std::vector<double>& cuts, const double* x, Bin* out) {
-  const double* from[kValues];
-  std::fill_n(from, kValues, cuts.data());
-  std::size_t n = cuts.size();
-  for (; n > 1; n -= n / 2)
-    for (std::size_t k = 0; k < kValues; ++k) from[k] += -static_cast<std::size_t>(from[k][n / 2 - 1] < x[k]) & n / 2;
-  for (std::size_t k = 0; k < kValues; ++k)
-    out[k] = static_cast<Bin>(from[k] - cuts.data()) + (n == 1 && *from[k] < x[k] ? 1 : 0);
-}
-
-}  // namespace
-
 void CurvesAndMaps::Input::find_bins(const double* x, std::size_t n, Bin* out) const {
-  constexpr std::size_t kAtOnce = 4;
-  std::size_t i = 0;
-  if (n_categories == 0)
-    for (; i + kAtOnce <= n; i += kAtOnce) {
-      count_below<kAtOnce>(cuts, x + i, out + i);
-      for (std::size_t k = i; k < i + kAtOnce; ++k) out[k] = is_missing(x[k]) ? 0 : out[k] + 1;
-    }
-  for (; i < n; ++i) out[i] = bin(x[i]);
+  if (n_categories == 0) count_below(cuts.data(), cuts.size(), x, n, std::less<>(), out);
+  for (std::size_t i = 0; i < n; ++i)
+    if (is_missing(x[i]))
+      out[i] = 0;
+    else
+      out[i] = 1 + (n_categories == 0 ? out[i] : static_cast<Bin>(std::min(x[i], static_cast<double>(n_categories))));
 }
 
 Bin CurvesAndMaps::Input::bin(double x) const {
-  if (is_missing(x)) return 0;
-  if (n_categories > 0) return 1 + static_cast<Bin>(std::min(x, static_cast<double>(n_categories)));
   Bin out;
-  count_below<1>(cuts, &x, &out);
-  return out + 1;
+  find_bins(&x, 1, &out);
+  return out;
 }
 
 void CurvesAndMaps::find_bins(const double* row, std::vector<Bin>& bins) const {

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numeric>
 
+#include "core/count_below.h"
 #include "rows/sort.h"
 
 namespace ferl::rules {
@@ -47,13 +49,21 @@ void set_map_bins(Bins& bins, const std::vector<double>& weight, std::size_t mos
   bins.n_map_bins = static_cast<std::size_t>(own) + 1;
 }
 
-std::uint16_t bin_of(const Bins& bins, double value) {
-  if (is_missing(value)) return 0;
-  if (bins.is_categorical)
-    return static_cast<std::uint16_t>(value < static_cast<double>(bins.n_bins - 2) ? 1 + static_cast<std::size_t>(value)
-                                                                                   : bins.n_bins - 1);
-  return static_cast<std::uint16_t>(1 +
-                                    (std::lower_bound(bins.cuts.begin(), bins.cuts.end(), value) - bins.cuts.begin()));
+void find_bins(const Bins& bins, const double* x, std::size_t n, std::uint16_t* out) {
+  constexpr std::size_t kRows = 256;
+  std::uint32_t below[kRows];
+  for (std::size_t first = 0; first < n; first += kRows) {
+    const std::size_t n_own = std::min(kRows, n - first);
+    if (bins.is_categorical) {
+      const double n_known = static_cast<double>(bins.n_bins - 2);
+      for (std::size_t i = 0; i < n_own; ++i)
+        below[i] = is_missing(x[first + i]) ? 0 : static_cast<std::uint32_t>(std::min(x[first + i], n_known));
+    } else {
+      count_below(bins.cuts.data(), bins.cuts.size(), x + first, n_own, std::less<>(), below);
+    }
+    for (std::size_t i = 0; i < n_own; ++i)
+      out[first + i] = static_cast<std::uint16_t>(is_missing(x[first + i]) ? 0 : below[i] + 1);
+  }
 }
 
 }  // namespace
@@ -132,10 +142,8 @@ std::vector<BinnedColumn> bin_columns(const Sample& sample, const Tuning& tuning
     if (own.bins.column < 0) return;
     const double* x = sample.column(j);
     own.bin.resize(sample.n_rows), own.map_bin.resize(sample.n_rows);
-    for (std::size_t i = 0; i < sample.n_rows; ++i) {
-      own.bin[i] = bin_of(own.bins, x[i]);
-      own.map_bin[i] = own.bins.of_map[own.bin[i]];
-    }
+    find_bins(own.bins, x, sample.n_rows, own.bin.data());
+    for (std::size_t i = 0; i < sample.n_rows; ++i) own.map_bin[i] = own.bins.of_map[own.bin[i]];
   });
   all.erase(std::remove_if(all.begin(), all.end(), [](const BinnedColumn& own) { return own.bins.column < 0; }),
             all.end());

@@ -2,18 +2,30 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <numeric>
 #include <type_traits>
 
+#include "core/compiler.h"
 #include "core/exponential.h"
+#include "rules/kernels.h"
+#if FERL_MULTIVERSION
+#include <emmintrin.h>
+#endif
 
 namespace ferl::rules {
 
 namespace {
 
 using Pair = double __attribute__((vector_size(16)));
-using FloatPair = float __attribute__((vector_size(8)));
+
+// GCC 12 would convert the two one by one.
+inline Pair load_pair(const float* from) {
+#if FERL_MULTIVERSION
+  return _mm_cvtps_pd(_mm_castsi128_ps(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from))));
+#else
+  return Pair{from[0], from[1]};
+#endif
+}
 
 constexpr std::size_t kRowBlock = 4096;     // rows that one task moves
 constexpr std::size_t kFloatRows = 16'384;  // that are summed in single precision
@@ -49,19 +61,17 @@ auto with_channels(std::size_t e, const Body& body) {
 
 // Two classes: residual and curvature of each row are at hand.
 template <class CellOf>
-GridSums sum_pairs(const CellOf& cell_of, std::size_t n, std::size_t n_cells, const float* residual) {
+[[gnu::noinline]] GridSums sum_pairs(const CellOf cell_of, std::size_t n, std::size_t n_cells, const float* residual) {
   const std::size_t n_copies = n_cells <= kFewCells ? kCopies : 1;
   std::vector<Pair> sums(n_copies * n_cells, Pair{0, 0});
-  const auto add = [&](std::size_t i, Pair* to) {
-    FloatPair own;
-    std::memcpy(&own, residual + 2 * i, sizeof own);
-    to[cell_of(i)] += __builtin_convertvector(own, Pair);
-  };
+  Pair* const first = sums.data();
+  // All by value: what is captured by reference would be loaded again after each sum.
+  const auto add = [=](std::size_t i, Pair* to) { to[cell_of(i)] += load_pair(residual + 2 * i); };
   std::size_t i = 0;
   if (n_copies == kCopies)
     for (; i + kCopies <= n; i += kCopies)
-      for (std::size_t k = 0; k < kCopies; ++k) add(i + k, sums.data() + k * n_cells);
-  for (; i < n; ++i) add(i, sums.data());
+      for (std::size_t k = 0; k < kCopies; ++k) add(i + k, first + k * n_cells);
+  for (; i < n; ++i) add(i, first);
   GridSums out{std::vector<double>(n_cells), std::vector<double>(n_cells)};
   for (std::size_t cell = 0; cell < n_cells; ++cell) {
     Pair sum = sums[cell];
@@ -109,11 +119,8 @@ GridSums sum_classes(const CellOf& cell_of, const GridRows& rows, std::size_t n_
 }
 
 void residuals_of(const GridRows& rows, std::size_t from, std::size_t to, float* residual) {
-  for (std::size_t i = from; i < to; ++i) {
-    const float p = rows.p[i], w = rows.weight[i];
-    residual[2 * i] = w * (static_cast<float>(rows.label[i]) - p);
-    residual[2 * i + 1] = w * p * (1.0f - p);
-  }
+  kernels().grid_residuals(to - from, rows.p.data() + from, rows.weight.data() + from, rows.label.data() + from,
+                           residual + 2 * from);
 }
 
 // exp(step) of a term: probabilities are multiplied by it, and no row needs an exponential of its own.
@@ -125,11 +132,13 @@ struct Factor {
 // The product of the factors of rows from .. to - 1 into out[row][channel].
 void multiply(const GridRows& rows, const std::vector<Factor>& factors, std::size_t from, std::size_t to, float* out) {
   const std::size_t e = rows.n_channels;
-  std::fill_n(out, (to - from) * e, 1.0f);
+  if (e > 1) std::fill_n(out, (to - from) * e, 1.0f);
   for (const Factor& own : factors)
     with_cells(rows, *own.term, [&](const auto& cell_of) {
       const float* value = own.value.data();
-      if (e == 1)
+      if (e == 1 && &own == &factors.front())
+        for (std::size_t i = from; i < to; ++i) out[i - from] = value[cell_of(i)];
+      else if (e == 1)
         for (std::size_t i = from; i < to; ++i) out[i - from] *= value[cell_of(i)];
       else
         with_channels(e, [&](const auto& channels) {
@@ -144,13 +153,7 @@ void multiply(const GridRows& rows, const std::vector<Factor>& factors, std::siz
 
 void move_rows(GridRows& rows, const float* factor, std::size_t from, std::size_t to) {
   const std::size_t e = rows.n_channels;
-  if (e == 1) {
-    for (std::size_t i = from; i < to; ++i) {
-      const float p = rows.p[i], moved = p * factor[i - from];
-      rows.p[i] = std::min(std::max(moved / (1.0f - p + moved), kLeastChance), 1.0f - kLeastChance);
-    }
-    return;
-  }
+  if (e == 1) return kernels().move_chances(to - from, factor, kLeastChance, rows.p.data() + from);
   with_channels(e, [&](const auto& channels) {
     const std::size_t n = channels;
     for (std::size_t i = from; i < to; ++i) {

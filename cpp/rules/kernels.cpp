@@ -22,10 +22,10 @@ struct ValueOfRow {
 [[maybe_unused]] constexpr ValueOfRow kValueOfRow;  // the baseline does without
 
 #define FERL_KERNELS_FILE "rules/kernels.inc"
-#define FERL_KERNELS(isa)                                                                           \
-  {isa::scores,        isa::products,           isa::residuals, isa::probabilities, isa::fill_bins, \
-   isa::weigh_rows,    isa::add_bins,           isa::add_word,  isa::factor,        isa::solve,     \
-   isa::solve_several, isa::multiply_trapezoid, isa::unpack,    isa::best_pairs}
+#define FERL_KERNELS(isa)                                                                                             \
+  {isa::scores,   isa::products, isa::residuals,    isa::probabilities,  isa::fill_bins,     isa::weigh_rows,         \
+   isa::add_bins, isa::add_word, isa::factor,       isa::solve,          isa::solve_several, isa::multiply_trapezoid, \
+   isa::mark,     isa::unpack,   isa::move_chances, isa::grid_residuals, isa::best_pairs}
 #include "core/instruction_sets.inc"
 
 }  // namespace

@@ -84,10 +84,16 @@ struct Kernels {
   // firing[i] *= membership of x[row[i]], or share where that is missing.
   void (*multiply_trapezoid)(const double* x, const Row* row, std::size_t n, const Trapezoid& trapezoid, double share,
                              float* firing);
+  // The bits that unpack() takes, of n rows, a multiple of kWidth; returns how many are between 0 and 1.
+  std::size_t (*mark)(const float* firing, std::size_t n, std::uint8_t* is_between, std::uint8_t* is_one);
   // Firings of n rows, a multiple of kWidth, from bits of kWidth rows each and the values of those that are between 0
   // and 1; kWidth values may be read from where the last ones begin.
   void (*unpack)(const std::uint8_t* is_between, const std::uint8_t* is_one, const float* value, std::size_t n,
                  float* out);
+  // Two classes: odds of chances p of the second one times factors; neither class gets less than `least`.
+  void (*move_chances)(std::size_t n, const float* factor, float least, float* p);
+  // Two classes: [row]: weighted residual and curvature.
+  void (*grid_residuals)(std::size_t n, const float* p, const float* weight, const Label* label, float* out);
   // The best ramp between two knots, rising and falling.
   void (*best_pairs)(const BinSums& sums, BestPair& up, BestPair& down);
 };

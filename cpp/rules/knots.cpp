@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numeric>
 #include <utility>
+
+#include "core/count_below.h"
+#include "rows/sort.h"
 
 namespace ferl::rules {
 
@@ -22,7 +26,32 @@ void drop_far_ends(std::vector<double>& points, double far_out) {
 
 // The knot below a value; the last bin holds the last knot too.
 std::size_t bin_of(const std::vector<double>& knots, double value) {
-  return static_cast<std::size_t>(std::upper_bound(knots.begin() + 1, knots.end() - 1, value) - knots.begin()) - 1;
+  std::uint32_t out;
+  count_below<1>(knots.data() + 1, knots.size() - 2, &value, std::less_equal<>(), &out);
+  return out;
+}
+
+// Known values with their weights, ascending; equal values by their weights.
+std::vector<std::pair<double, double>> sorted_values(const Sample& sample, const double* x) {
+  std::vector<KeyedRow> rows;
+  rows.reserve(sample.n_rows);
+  for (std::size_t i = 0; i < sample.n_rows; ++i)  // + 0.0: the two zeros are one value
+    if (!is_missing(x[i])) rows.push_back({sortable_bits(x[i] + 0.0), static_cast<Row>(i)});
+  RowSorter()(rows);
+  std::vector<std::pair<double, double>> out;
+  out.reserve(rows.size());
+  std::size_t first = 0;  // of those that equal the last one
+  const auto sort_equal = [&] {
+    const auto from = out.begin() + static_cast<std::ptrdiff_t>(first);
+    if (!std::is_sorted(from, out.end())) std::sort(from, out.end());
+  };
+  for (const KeyedRow& own : rows) {
+    const double value = x[own.row] + 0.0;
+    if (!out.empty() && out.back().first < value) sort_equal(), first = out.size();
+    out.emplace_back(value, sample.weight[own.row]);
+  }
+  sort_equal();
+  return out;
 }
 
 Feature number_feature(const Sample& sample, Column column, std::vector<double> knots) {
@@ -96,10 +125,7 @@ std::size_t knots_per_feature(const Sample& sample, const Tuning& tuning) {
 
 std::vector<double> choose_knots(const Sample& sample, Column column, std::size_t most, const Tuning& tuning) {
   const double* x = sample.column(column);
-  std::vector<std::pair<double, double>> known;  // value, weight
-  for (std::size_t i = 0; i < sample.n_rows; ++i)
-    if (!is_missing(x[i])) known.push_back({x[i], sample.weight[i]});
-  std::sort(known.begin(), known.end());
+  const std::vector<std::pair<double, double>> known = sorted_values(sample, x);  // value, weight
   std::vector<std::pair<double, double>> values;  // distinct, with the weight up to them
   double total = 0;
   for (const auto& [value, weight] : known) {
