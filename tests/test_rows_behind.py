@@ -1,4 +1,4 @@
-"""The training rows behind an answer of rules, and the evidence that rests on them: the core against the oracle, laws."""
+"""The training rows behind an answer of rules, and the evidence that rests on them: the oracle's, and its laws."""
 
 from __future__ import annotations
 

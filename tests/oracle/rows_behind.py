@@ -1,12 +1,12 @@
 """Evidence of rules: a probability, believed as far as training rows are behind it.
 
-``belief = r p`` and ``ignorance = 1 - r``: the probability, discounted by its reliability. With N training rows behind an
-answer and gates that are open to the share s, ``r = s N / (N + 1)`` (Walley's imprecise Dirichlet model with S = 1).
+``belief = r p`` and ``ignorance = 1 - r``: the probability, discounted by its reliability. With N training rows behind
+an answer and gates that are open to the share s, ``r = s N / (N + 1)`` (Walley's imprecise Dirichlet model, S = 1).
 
-N is the inverse of the leverage of the row in the ridge regression that the weights of the rules come from: the variance
-of a fitted mean is that of one row times the leverage. A cell of a curve or map with n training rows has the leverage
-1 / (1 + n), and the thinnest cell of the row counts. Far from all kept rows fewer rows are behind an answer than its
-leverage shows: N is multiplied by the familiarity ``1 / (1 + (d / far)^2)``.
+N is the inverse of the leverage of the row in the ridge regression that the weights of the rules come from: the
+variance of a fitted mean is that of one row times the leverage. A cell of a curve or map with n training rows has the
+leverage 1 / (1 + n), and the thinnest cell of the row counts. Far from all kept rows fewer rows are behind an answer
+than its leverage shows: N is multiplied by the familiarity ``1 / (1 + (d / far)^2)``.
 """
 
 from __future__ import annotations
