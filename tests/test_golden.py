@@ -64,6 +64,7 @@ def answers_of_python(own: Vectors):
             "contributions": clf.contributions(table),
             "featureContributions": clf.feature_contributions(table),
             "probability": clf.predict_proba(table),
+            "rows": evidence.rows,
         }
     return shared | {
         "firing": model.fire(own.rows),

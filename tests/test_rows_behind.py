@@ -1,233 +1,130 @@
-"""Laws of the evidence of rules: how many training rows an answer rests on."""
+"""The training rows behind an answer of rules, and the evidence that rests on them: the oracle's, and its laws."""
 
 from __future__ import annotations
 
-import itertools
-from dataclasses import replace
-from pathlib import Path
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
-from sklearn.datasets import load_breast_cancer, load_iris
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
-from ferl import FERLClassifier, load_model, save_model
-from ferl.editing import edit
-from ferl.streaming import fit_parquet
+from ferl import FERLClassifier
+from ferl._models.evidence import RuleEvidence
+from oracle import rows_behind as oracle
+from oracle import weights
+from table_examples import Floats, mixed_table, rows_beside
 
-LEVELS = (0.1, 0.5, 2 / 3, 0.9, 0.99, 1.0)
-
-
-def mixed_table(n: int, n_classes: int, seed: int) -> tuple[pd.DataFrame, np.ndarray]:
-    """Numbers, a category, missing values, and labels that depend on all of them."""
-    random = np.random.default_rng(seed)
-    X = random.normal(size=(n, 4))
-    kind = random.choice(list("abcd"), p=[0.6, 0.3, 0.08, 0.02], size=n)
-    shift = random.normal(size=(4, n_classes))
-    score = X[:, :3] @ random.normal(size=(3, n_classes)) + shift[np.searchsorted(list("abcd"), kind)]
-    y = np.array([random.choice(n_classes, p=own) for own in np.exp(score) / np.exp(score).sum(1, keepdims=True)])
-    X[random.random(X.shape) < 0.05] = np.nan
-    return pd.DataFrame(X, columns=["x", "y", "z", "noise"]).assign(kind=kind), y
-
-
-TWO, THREE, EIGHT = (mixed_table(700, k, k) for k in (2, 3, 8))
-
-
-def sine_table() -> tuple[np.ndarray, np.ndarray]:
-    random = np.random.default_rng(1)
-    X = random.uniform(-3, 3, size=(4000, 2))
-    return X, (random.random(4000) < 0.5 + 0.45 * np.sin(4 * X[:, 0])).astype(int)
-
-
-SINE = sine_table()
-WEIGHT = np.random.default_rng(0).integers(1, 4, 700).astype(float)
-
-
-def rules(**parameters: Any) -> FERLClassifier:
-    return FERLClassifier(random_state=0, **parameters)
-
-
-def in_blocks(n: int) -> FERLClassifier:
-    X, y = TWO
-    return rules().partial_fit(X[:n], y[:n]).partial_fit(X[n:], y[n:])
-
-
-MODELS = {
-    "two classes": lambda: (rules().fit(*TWO), TWO[0]),
-    "three classes": lambda: (rules().fit(*THREE), THREE[0]),
-    "eight classes": lambda: (rules().fit(*EIGHT), EIGHT[0]),
-    "weights": lambda: (rules(class_weight="balanced").fit(*THREE, sample_weight=WEIGHT), THREE[0]),
-    "words": lambda: (rules(words=True).fit(*TWO), TWO[0]),
-    "no kept rows": lambda: (rules(n_exemplars=0).fit(*TWO), TWO[0]),
-    "no gates": lambda: (rules(support_gate=False).fit(*TWO), TWO[0]),
-    "monotone": lambda: (rules(monotonic_cst={"x": 1}).fit(*TWO), TWO[0]),
-    "missing": lambda: (rules(missing_conditions=True).fit(*THREE), THREE[0]),
-    "edited": lambda: (edit(rules().fit(*TWO)).drop(1, keep_average=True).forbid("kind"), TWO[0]),
-    "curves": lambda: (rules().fit(*SINE), SINE[0]),
-    "one class": lambda: (rules().fit(TWO[0], np.zeros(700)), TWO[0]),
-    "updated": lambda: (
-        rules().partial_fit(TWO[0][:400], TWO[1][:400]).partial_fit(TWO[0][400:], TWO[1][400:]),
-        TWO[0],
-    ),
+LAW = settings(max_examples=100, deadline=None, database=None)
+OPTIONS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "no gates": {"support_gate": False},
+    "no kept rows": {"n_exemplars": 0},
+    "few kept rows": {"n_exemplars": 20, "missing_conditions": True},
+    "curves": {"max_conditions": 1},
 }
 
 
-@pytest.fixture(scope="module", params=list(MODELS))
-def asked(request: pytest.FixtureRequest) -> tuple[FERLClassifier, Any]:
-    """A model, and rows inside and far outside its training range."""
-    model, rows = MODELS[request.param]()
-    numbers = [column for column in rows if column != "kind"] if isinstance(rows, pd.DataFrame) else slice(None)
-    far = rows.copy()
-    if isinstance(far, pd.DataFrame):
-        far[numbers] = far[numbers] * np.geomspace(1, 1e6, len(far))[:, None]
-        return model, pd.concat([rows, far], ignore_index=True)
-    return model, np.vstack([rows, rows * np.geomspace(1, 1e6, len(rows))[:, None]])
+@lru_cache
+def fitted(name: str, n_classes: int, is_weighted: bool) -> tuple[Any, Floats, FERLClassifier]:
+    """A table with categories and missing values, the weights of its rows, and a model of them."""
+    rng = np.random.default_rng([n_classes, is_weighted])
+    table = mixed_table(rng, n=1200 if name == "curves" else 250, n_numbers=4, n_classes=n_classes)
+    weight = rng.uniform(0.2, 3.0, len(table.y)) if is_weighted else np.ones(len(table.y))
+    clf = FERLClassifier(random_state=0, **OPTIONS[name]).fit(table.frame, table.y, weight)
+    return table, weight, clf
 
 
-def test_masses_sum_to_one_and_enclose_the_probability(asked: tuple[FERLClassifier, Any]) -> None:
-    model, rows = asked
-    e = model.predict_evidence(rows)
-    np.testing.assert_array_equal(e.probability, model.predict_proba(rows))
-    np.testing.assert_allclose(e.belief.sum(axis=1) + e.ignorance, 1.0, rtol=0, atol=1e-12)
-    assert (e.belief >= 0).all()
-    assert (e.belief <= e.probability).all()
-    assert (e.probability <= e.plausibility).all()
-    assert ((e.ignorance >= 0) & (e.ignorance <= 1) & (e.conflict >= 0) & (e.conflict <= 1)).all()
-    assert (e.rows >= 0).all()
-    assert np.isfinite(e.rows).all()
+@pytest.mark.parametrize("name", OPTIONS)
+@pytest.mark.parametrize("n_classes", [2, 5])
+def test_evidence_is_that_of_the_oracle(name: str, n_classes: int) -> None:
+    table, _, clf = fitted(name, n_classes, True)
+    rows = clf._rows(rows_beside(table, 1))
+    found, expected = clf.model_.evidence(rows), oracle.evidence(clf.model_, rows, clf.model_.decision_scores(rows))
+    for what in ("belief", "plausibility", "ignorance", "rows"):
+        np.testing.assert_allclose(getattr(found, what), getattr(expected, what), rtol=1e-9, atol=1e-11, err_msg=what)
+    np.testing.assert_array_equal(found.prediction_set(), expected.set)
+    if name == "curves":
+        assert clf.model_.n_curves + clf.model_.n_maps > 0
+        assert (oracle.thinnest_cell(clf.model_, rows) > 10 * oracle.leverage_of_rules(clf.model_, rows)).any()
 
 
-def test_sets_are_nested_in_the_level_and_hold_the_label(asked: tuple[FERLClassifier, Any]) -> None:
-    model, rows = asked
-    e = model.predict_evidence(rows)
-    sets = [e.prediction_set(level) for level in LEVELS]
-    for smaller, larger in itertools.pairwise(sets):
-        assert (larger | ~smaller).all()
-    label = e.probability.argmax(axis=1)
-    assert all(own[np.arange(len(label)), label].all() for own in sets)
-    believed = np.where(sets[2], e.belief, 0.0).sum(axis=1)
-    assert ((believed >= 2 / 3 - 1e-9) | sets[2].all(axis=1)).all()
-    # Without its least probable classes a set does not reach the level.
-    least = np.where(sets[2], e.probability, 2.0).min(axis=1, keepdims=True)
-    fewer = np.where(e.probability > least, e.belief, 0.0).sum(axis=1)
-    assert (fewer < 2 / 3).all()
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_sums_and_curvature_are_those_of_the_training_rows(is_weighted: bool) -> None:
+    table, weight, clf = fitted("plain", 3, is_weighted)
+    model, rows = clf.model_, clf._rows(table.frame)
+    scale = model.tree.weight[0] / weight.sum()
+    expected = oracle.products(model, rows, scale * weight)
+    np.testing.assert_allclose(model.rules.products, expected, rtol=1e-6 if is_weighted else 0, atol=0)
+    assert model.rules.products[0, 0] == pytest.approx(scale * weight.sum(), rel=1e-6)
+    assert (model.rules.products <= model.rules.products[0]).all()
+    probability = weights.softmax(weights.contributions(model, np.unique(rows, axis=0)).sum(axis=1))
+    assert model.row_curvature == pytest.approx(oracle.row_curvature(probability), rel=1e-9)
 
 
-def test_evidence_is_vacuous_exactly_where_no_support_is_left(asked: tuple[FERLClassifier, Any]) -> None:
-    model, rows = asked
-    e = model.predict_evidence(rows)
-    if len(model.classes_) == 1:
-        assert (e.ignorance == 0).all()
-        return
-    support = model.model_.supports(model._rows(rows)).prod(axis=1)
-    np.testing.assert_array_equal(e.ignorance == 1, support == 0)
-    np.testing.assert_array_equal(e.rows == 0, support == 0)
-    vacuous = support == 0
-    assert e.prediction_set()[vacuous].all()
-    if not model.model_.level_columns:
-        base = np.broadcast_to(model.model_.class_frequency, e.probability[vacuous].shape)
-        np.testing.assert_allclose(e.probability[vacuous], base, rtol=1e-9)
+@LAW
+@given(
+    arrays(np.float64, st.tuples(st.integers(1, 6), st.integers(1, 6)), elements=st.floats(-9, 9)),
+    st.floats(0, 1),
+    st.floats(0, 1e6),
+    st.floats(0.01, 1),
+)
+def test_sets_are_those_of_the_oracle_and_masses_are_in_order(scores: Floats, s: float, n: float, level: float) -> None:
+    p, every = weights.softmax(scores.round(1)), np.ones(len(scores))
+    found = RuleEvidence.resting_on(p, n * every, s * every, 0 * every, np.arange(scores.shape[1]))
+    expected = [oracle.prediction_set(own, r, level) for own, r in zip(p, 1 - found.ignorance, strict=True)]
+    sums = np.cumsum(-np.sort(-found.belief, axis=1), axis=1)
+    is_clear = (np.abs(sums - level + 1e-12) > 1e-14).all(axis=1)
+    np.testing.assert_array_equal(found.prediction_set(level)[is_clear], np.array(expected)[is_clear])
+    assert (found.prediction_set(level) <= found.prediction_set(1.0)).all()
+    assert (found.belief <= found.probability).all()
+    assert (found.probability <= found.plausibility + 1e-15).all()
+    np.testing.assert_allclose(found.belief.sum(axis=1) + found.ignorance, 1.0, rtol=1e-12)
+    np.testing.assert_allclose(found.dirichlet / found.dirichlet.sum(axis=1, keepdims=True), p, atol=1e-12)
 
 
-def test_more_rows_of_the_same_kind_never_raise_ignorance(asked: tuple[FERLClassifier, Any]) -> None:
-    model, rows = asked
-    before, own = model.predict_evidence(rows), model.model_
-    curves = None if own.curves is None else replace(own.curves, support=3 * own.curves.support)
-    more = replace(own, rules=replace(own.rules, products=3 * own.rules.products), curves=curves)
-    assert (more.evidence(model._rows(rows)).ignorance <= before.ignorance + 1e-15).all()
+def test_ties_at_the_border_of_a_set_are_in_it() -> None:
+    p = np.array([[0.4, 0.3, 0.3], [0.4, 0.3 + 1e-13, 0.3 - 1e-13], [1 / 3, 1 / 3, 1 / 3]])
+    found = RuleEvidence.resting_on(p, np.full(3, 1e9), np.ones(3), np.zeros(3), np.arange(3))
+    assert found.prediction_set().all()
+    assert found.prediction_set(0.4 - 1e-9).tolist() == [[True, False, False]] * 2 + [[True] * 3]
+    with pytest.raises(ValueError, match="level is 0; it must be a number above 0 and at most 1"):
+        found.prediction_set(0)
 
 
-def test_threads_and_batches_change_no_bit(asked: tuple[FERLClassifier, Any]) -> None:
-    model, rows = asked
-    encoded = model._rows(rows)
-    whole = model.model_.evidence(encoded, 1)
-    threads = model.model_.evidence(encoded, 3)
-    parts = [model.model_.evidence(encoded[first : first + 7]) for first in range(0, 70, 7)]
-    for name, array in whole.arrays().items():
-        np.testing.assert_array_equal(array, threads.arrays()[name])
-        np.testing.assert_array_equal(array[:70], np.concatenate([part.arrays()[name] for part in parts]))
+def test_a_weight_of_two_is_the_row_twice() -> None:
+    table, _, clf = fitted("plain", 2, False)
+    weighted = FERLClassifier(random_state=0).fit(table.frame, table.y, np.full(len(table.y), 2.0))
+    twice = FERLClassifier(random_state=0).fit(pd.concat([table.frame] * 2), np.concatenate([table.y] * 2))
+    rows = clf._rows(rows_beside(table, 0))
+    np.testing.assert_array_equal(weighted.model_.rules.products, twice.model_.rules.products)
+    np.testing.assert_array_equal(weighted.model_.evidence(rows).rows, twice.model_.evidence(rows).rows)
 
 
-def test_files_keep_every_bit(asked: tuple[FERLClassifier, Any], tmp_path: Path) -> None:
-    model, rows = asked
-    save_model(model, tmp_path / "model.json")
-    again = load_model(tmp_path / "model.json").predict_evidence(rows)
-    for name, array in model.predict_evidence(rows).arrays().items():
-        np.testing.assert_array_equal(array, again.arrays()[name])
+def test_more_rows_mean_less_ignorance_and_doubt_is_no_ignorance() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4000, 3))
+    y = rng.random(4000) < np.where(X[:, 0] > 0, 0.5, 0.95)
+    ignorance = []
+    for n in (200, 1000, 4000):
+        clf = FERLClassifier(random_state=0).fit(X[:n], y[:n])
+        found = clf.predict_evidence(X[:200])
+        ignorance.append(np.median(found.ignorance))
+    assert ignorance[0] > 2 * ignorance[1] > 4 * ignorance[2]
+    doubt = 1 - found.probability.max(axis=1)
+    is_open = X[:200, 0] > 0.3
+    assert np.median(doubt[is_open]) > 5 * np.median(doubt[~is_open])
+    assert np.median(found.ignorance[is_open]) < 3 * np.median(found.ignorance[~is_open])
 
 
-def test_weight_2_is_the_row_twice() -> None:
-    X, y = THREE
-    once = rules().fit(X, y, sample_weight=WEIGHT).predict_evidence(X)
-    index = np.repeat(np.arange(len(X)), WEIGHT.astype(int))
-    again = rules().fit(X.iloc[index], y[index]).predict_evidence(X)
-    for name, array in once.arrays().items():
-        np.testing.assert_array_equal(array, again.arrays()[name])
-
-
-def test_row_order_and_parquet_batches_change_no_bit(tmp_path: Path) -> None:
-    X, y = TWO
-    found = rules().fit(X, y).predict_evidence(X)
-    order = np.random.default_rng(3).permutation(len(X))
-    shuffled = rules().fit(X.iloc[order], y[order]).predict_evidence(X)
-    pq.write_table(pa.Table.from_pandas(X.assign(label=y), preserve_index=False), tmp_path / "t.parquet")
-    streamed = fit_parquet(tmp_path / "t.parquet", "label", estimator=rules(), batch_rows=64).predict_evidence(X)
-    for name, array in found.arrays().items():
-        np.testing.assert_array_equal(array, shuffled.arrays()[name])
-        np.testing.assert_array_equal(array, streamed.arrays()[name])
-
-
-def test_answers_from_many_rows_and_from_few_differ_in_ignorance_alone() -> None:
-    random = np.random.default_rng(0)
-    X = np.vstack([random.normal(size=(3000, 2)), random.normal(size=(5, 2)) + 12])
-    y = random.integers(2, size=len(X))
-    y[-5:] = [0, 1, 0, 1, 1]
-    e = rules().fit(X, y).predict_evidence([[0.0, 0.0], [12.0, 12.0]])
-    assert np.abs(e.probability - 0.5).max() < 0.2
-    assert e.rows[0] > 1000
-    assert e.rows[1] < e.rows[0] / 5
-    assert e.ignorance[1] > 5 * e.ignorance[0]
-
-
-def test_thin_cells_of_curves_and_maps_have_few_rows_behind() -> None:
-    model, X = rules().fit(*SINE), SINE[0]
-    curves = model.model_.curves
-    assert curves is not None
-    support = curves.support[curves.cells_of(X)].min(axis=1)
-    assert (model.predict_evidence(X).rows <= 1 + support).all()
-
-
-def test_later_blocks_are_behind_answers_as_well() -> None:
-    X, y = TWO
-    model = rules().partial_fit(X[:300], y[:300])
-    before = model.model_.rules.products
-    rows = model.predict_evidence(X).rows
-    model.partial_fit(X[300:], y[300:])
-    np.testing.assert_array_equal(model.model_.rules.products, in_blocks(300).model_.rules.products)
-    assert model.model_.rules.products[0, 0] == before[0, 0] + 400
-    assert np.median(model.predict_evidence(X).rows / rows) > 1.2
-
-
-def test_a_dropped_rule_leaves_the_products_of_the_others() -> None:
-    X, y = load_breast_cancer(return_X_y=True)
-    model = rules().fit(X, y)
-    edited = edit(model).drop(2)
-    kept = np.delete(np.arange(1 + model.n_rules_), 2)
-    np.testing.assert_array_equal(edited.model_.rules.products, model.model_.rules.products[np.ix_(kept, kept)])
-
-
-def test_fractions_of_weights_count_as_such() -> None:
-    X, y = load_iris(return_X_y=True)
-    halves = rules().fit(np.repeat(X, 2, axis=0), np.repeat(y, 2), sample_weight=np.tile([0.25, 1.75], len(X)))
-    whole = rules().fit(X, y, sample_weight=np.full(len(X), 2.0))
-    np.testing.assert_allclose(halves.predict_evidence(X).rows, whole.predict_evidence(X).rows, rtol=1e-6)
-
-
-@pytest.mark.parametrize("level", [0.0, -1.0, 1.1, np.nan, True, "high", None])
-def test_a_wrong_level_is_refused(level: Any) -> None:
-    X, y = load_iris(return_X_y=True)
-    with pytest.raises((ValueError, TypeError), match="level is"):
-        rules().fit(X, y).predict_evidence(X).prediction_set(level)
+def test_a_hole_inside_the_range_and_a_closed_gate_leave_fewer_rows() -> None:
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(3000, 2))
+    X = X[(X**2).sum(axis=1) > 1]
+    clf = FERLClassifier(random_state=0).fit(X, X[:, 0] + 0.3 * rng.normal(size=len(X)) > 0)
+    inside, usual, far = (clf.predict_evidence(own) for own in ([[0.0, 0.0]], X[:100], [[0.0, 1e9]]))
+    assert inside.rows[0] < 0.2 * np.median(usual.rows)
+    assert (far.rows[0], far.ignorance[0]) == (0.0, 1.0) or far.ignorance[0] > 0.99

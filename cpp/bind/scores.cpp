@@ -248,7 +248,12 @@ void bind_scores(nb::module_& m) {
       .def("cells", &BoundCurves::cells, "x"_a, "out"_a.noconvert());
   nb::class_<BoundRowsBehind>(m, "RowsBehind")
       .def(nb::init<const CMatrix&, const Vector&, double, const Vector&>(), "products"_a, "ridge"_a, "curvature"_a,
-           "support"_a);
+           "support"_a)
+      .def_prop_ro("mean", [](const BoundRowsBehind& own) { return vector_of(own.mean()); })
+      .def_prop_ro("per_deviation", [](const BoundRowsBehind& own) { return vector_of(own.per_deviation()); })
+      .def_prop_ro("triangle",
+                   [](const BoundRowsBehind& own) { return to_numpy(own.triangle(), {own.n_rules(), own.n_rules()}); })
+      .def_prop_ro("least", &BoundRowsBehind::least);
   nb::class_<BoundScores>(m, "Scores")
       .def(nb::init<const BoundTree&, const Codes&, const CMatrix&, const Vector&, const Vector&, const Codes&,
                     std::size_t, const CMatrix&, const Codes&, double, const BoundCurves*>(),

@@ -17,6 +17,15 @@ std::size_t padded(std::size_t n) { return (n + kTriangleRows - 1) / kTriangleRo
 
 }  // namespace
 
+template <class Visit>
+void RowsBehind::over_triangle(const Visit& visit) const {
+  std::size_t at = 0;
+  for (std::size_t first = 0; first < n_padded_; first += kTriangleRows)
+    for (std::size_t k = 0; k < first + kTriangleRows; ++k)
+      for (std::size_t j = first; j < first + kTriangleRows; ++j, ++at)
+        if (j < n_rules() && k <= j) visit(at, j, k);
+}
+
 RowsBehind::RowsBehind(const std::vector<double>& products, const std::vector<double>& ridge, double curvature,
                        const std::vector<double>& support)
     : n_padded_(padded(ridge.size())) {
@@ -40,12 +49,14 @@ RowsBehind::RowsBehind(const std::vector<double>& products, const std::vector<do
   // The leverage of z is the squared length of the triangle's inverse times z.
   const std::vector<double> inverse = rules::Cholesky(g, n).inverse_triangle();
   triangle_.assign(n_padded_ * (n_padded_ + kTriangleRows) / 2, 0.0);
-  double* out = triangle_.data();
-  for (std::size_t first = 0; first < n_padded_; first += kTriangleRows)
-    for (std::size_t k = 0; k < first + kTriangleRows; ++k)
-      for (std::size_t j = first; j < first + kTriangleRows; ++j, ++out)
-        if (j < n && k <= j) *out = inverse[j * n + k];
+  over_triangle([&](std::size_t at, std::size_t j, std::size_t k) { triangle_[at] = inverse[j * n + k]; });
   for (const double own : support) thinness_.push_back(1 / (1 + own));
+}
+
+std::vector<double> RowsBehind::triangle() const {
+  std::vector<double> out(n_rules() * n_rules(), 0.0);
+  over_triangle([&](std::size_t at, std::size_t j, std::size_t k) { out[j * n_rules() + k] = triangle_[at]; });
+  return out;
 }
 
 void RowsBehind::count(std::size_t n, const double* z, const double* thinnest, double* out) const {

@@ -24,11 +24,21 @@ class RowsBehind {
   // How much a cell adds to the leverage of a row: as much as one of its rows has in their mean.
   double thinness(std::size_t cell) const { return thinness_[cell]; }
   std::size_t n_cells() const { return thinness_.size(); }
+  // The parts that other implementations of the same count need: mean and inverse deviation of each firing, the triangle
+  // as a matrix [n_rules][n_rules], and the leverage of the mean row.
+  const std::vector<double>& mean() const { return mean_; }
+  const std::vector<double>& per_deviation() const { return per_deviation_; }
+  std::vector<double> triangle() const;
+  double least() const { return least_; }
   // z: [vector of rows][n_padded rules][lane], standardised firings, zero from n_rules on; thinnest: [row], the largest
   // thinness. out: [row], up to the end of the last vector.
   void count(std::size_t n, const double* z, const double* thinnest, double* out) const;
 
  private:
+  // Calls visit(place in triangle_, row, column) for each entry of the triangle.
+  template <class Visit>
+  void over_triangle(const Visit& visit) const;
+
   std::size_t n_padded_;
   std::vector<double> mean_, per_deviation_, thinness_;
   AlignedVector<double> triangle_;  // [rows of the triangle, kTriangleRows of them][column][row]

@@ -20,6 +20,7 @@ from sklearn.datasets import load_breast_cancer, load_iris
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import oracle
+from curve_examples import with_curves
 from estimators import classifier
 from ferl import FERLTreeClassifier, save_model
 from ferl._estimator import FERLEstimator
@@ -29,6 +30,7 @@ from ferl._models.tree_model import TreeModel
 from ferl._sklearn import check_rows
 from ferl._tables import with_derived
 from golden_vectors import FOLDER, as_table
+from oracle.rows_behind import SET_LEVEL
 from table_examples import fit_mixed, mixed_table
 
 Floats = NDArray[np.float64]
@@ -85,6 +87,8 @@ def fitted() -> dict[str, tuple[FERLEstimator, Any]]:
     found |= {name: (fit_mixed(table, **(options | own)), table.frame) for name, own in MIXED.items()}
     table = mixed_table(np.random.default_rng(3), n=300, n_classes=5)
     found |= {name: (fit_mixed(table, kind="rules", **(options | own)), table.frame) for name, own in WIDE.items()}
+    with_maps = with_curves(found["wide_mixed"][0], table.frame, 3, 2)  # whose cells are thin
+    found["wide_maps"] = with_maps, table.frame
     X, y = load_breast_cancer(return_X_y=True)
     found["wide_breast_cancer"] = classifier(**SMALL | {"kind": "rules"}).fit(X[:, :12], y), X[:, :12]
     signs = {"monotonic_cst": [-1, 0, 0, -1, *[0] * 8]}  # two features whose gates fade no score
@@ -173,9 +177,12 @@ def hard_rows(model: Model, X: Floats, seed: int = 0) -> Floats:
 
 def is_clear(answers: dict[str, NDArray[Any]]) -> NDArray[np.bool_]:
     """Rows whose label and set do not depend on rounding."""
-    plausibility, belief = answers["plausibility"], answers["belief"]
-    ranked = np.sort(plausibility, axis=1)
-    gaps = np.hstack([ranked[:, -1:] - ranked[:, :-1], np.abs(plausibility - belief.max(axis=1, keepdims=True))])
+    ranked = np.sort(answers["probability" if "rows" in answers else "plausibility"], axis=1)
+    if "rows" in answers:
+        to_border = np.abs(np.cumsum(-np.sort(-answers["belief"], axis=1), axis=1) - SET_LEVEL)
+    else:
+        to_border = np.abs(answers["plausibility"] - answers["belief"].max(axis=1, keepdims=True))
+    gaps = np.hstack([ranked[:, -1:] - ranked[:, :-1], to_border])
     return ((gaps > CLEAR) | (gaps < oracle.TIE / 10)).all(axis=1)
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oracle import rules_novelty, weights
-from oracle.inference import TIE, combine, fire, prediction_set, support_deficit
+from oracle import rows_behind, rules_novelty, weights
+from oracle.inference import combine, fire, prediction_set, support_deficit
 from oracle.novelty import LOST_MASS, kept_profile, neighbour_parts, residual_from
 
 Floats = NDArray[np.float64]
@@ -43,10 +43,7 @@ def wide_answer(model: Any, x: Floats) -> dict[str, NDArray[Any]]:
     """Answers of rules, by their names."""
     parts = weights.contributions(model, x)
     scores = parts.sum(axis=1)
-    support = weights.supports(model, x).prod(axis=1)
-    masses = [weights.discounted(weights.closed_form(own), s) for own, s in zip(scores, support, strict=True)]
-    belief, plausibility, ignorance = (np.array(own) for own in zip(*masses, strict=True))
-    probability = weights.softmax(scores)
+    evidence, probability = rows_behind.evidence(model, x, scores), weights.softmax(scores)
     by_column, lost = weights.column_contributions(model, x), weights.withheld(model, x)
     novelty = by_features(model, rules_novelty_by_column(model, x, lost))
     return {
@@ -55,12 +52,13 @@ def wide_answer(model: Any, x: Floats) -> dict[str, NDArray[Any]]:
         "fade": weights.fading(model, x),
         "contributions": parts,
         "featureContributions": np.concatenate([by_features(model, by_column), by_column[:, -1:]], axis=1),
-        "belief": belief,
-        "plausibility": plausibility,
+        "belief": evidence.belief,
+        "plausibility": evidence.plausibility,
         "probability": probability,
-        "set": plausibility >= belief.max(axis=1, keepdims=True) - TIE,
+        "set": evidence.set,
         "label": probability.argmax(axis=1),
-        "ignorance": ignorance,
+        "ignorance": evidence.ignorance,
+        "rows": evidence.rows,
         "conflict": weights.conflict(weights.gated_contributions(model, x)),
         "novelty": novelty.sum(axis=1),
         "noveltyByFeature": novelty,

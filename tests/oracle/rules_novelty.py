@@ -98,11 +98,16 @@ def cover(model: Any, unit: Floats, rows: Floats, n_kept: int) -> list[int]:
         chosen.append(int(nearest.argmax()))
 
 
-def usual_distance(model: Any, unit: Floats, rows: Floats) -> float:
-    """Median distance of the first kept rows from the nearest of the others, as far as they differ."""
+def apart(model: Any, unit: Floats, rows: Floats) -> Floats:
+    """Distances of the first kept rows from the nearest of the others, as far as they differ; 1 where none does."""
     n = min(MEASURED_ROWS, len(rows) // 2)
     nearest = np.array([nearest_parts(model, unit, rows[n:], own).sum() for own in rows[:n]])
-    return float(np.median(nearest[nearest > 0])) if (nearest > 0).any() else 1.0
+    return nearest[nearest > 0] if (nearest > 0).any() else np.ones(1)
+
+
+def usual_distance(model: Any, unit: Floats, rows: Floats) -> float:
+    """Median distance of the first kept rows from the nearest of the others."""
+    return float(np.median(apart(model, unit, rows)))
 
 
 def entropy(model: Any, x: Floats) -> Floats:

@@ -1,16 +1,12 @@
-"""Weights of evidence: from scores to masses, in closed form and by brute force.
+"""Weights of evidence: what rules, curves and maps add to the scores of a row, and the probabilities of scores.
 
-A weight of evidence ``w > 0`` for a class is the simple mass function that gives ``1 - exp(-w)`` to the class and the
-rest to the whole frame; a weight against it gives the same mass to its complement. Dempster's rule combines them
-(Denoeux, 2019). Weights for one class add up, so that only the net weight of each class counts. Then the scores of
-rules, which are chains of nodes; one gate for each column that a rule asks fades all that is said towards the class
-frequencies. As far as the gates are closed the masses are discounted (Shafer): what they lose goes to the whole frame.
+Rules are chains of nodes. One gate for each column that a rule, curve or map reads fades the sum towards the scores of
+the class frequencies.
 """
 
 from __future__ import annotations
 
-from itertools import product
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,60 +16,9 @@ from oracle.inference import UNSEEN_GATE, fire, gate
 Floats = NDArray[np.float64]
 
 
-class Masses(NamedTuple):
-    """Belief, plausibility and pignistic probability of each class, and the mass of the whole frame."""
-
-    belief: Floats
-    plausibility: Floats
-    pignistic: Floats
-    ignorance: float
-
-
 def net_weights(scores: Floats) -> Floats:
     """Scores less their mean: what speaks for a class where it is positive, against it where it is negative."""
     return scores - scores.mean()
-
-
-def closed_form(scores: Floats) -> tuple[Floats, Floats, float]:
-    """Belief, plausibility and ignorance of one row from its scores.
-
-    All is divided by ``exp`` of the largest weight, so that no weight is too large.
-    """
-    w = net_weights(scores)
-    largest, weight_for, weight_against = w.max(), np.maximum(w, 0.0), np.maximum(-w, 0.0)
-    e = np.exp(-weight_against)
-    others = np.array([np.prod(np.delete(1 - e, c)) for c in range(len(w))])
-    alone = -np.exp(weight_for - largest) * np.expm1(-weight_for)  # exp(w) - 1, so divided
-    one = np.exp(-largest)
-    eta = 1 / (np.sum(e * alone) + one * (1 - np.prod(1 - e)))
-    belief = eta * e * (alone + one * others)
-    return belief, eta * np.exp(w - largest), float(eta * np.exp(-weight_against.sum() - largest))
-
-
-def discounted(masses: tuple[Floats, Floats, float], support: float) -> tuple[Floats, Floats, float]:
-    """Belief, plausibility and ignorance of a source that is believed as far as ``support``."""
-    belief, plausibility, ignorance = masses
-    return support * belief, support * plausibility + (1 - support), support * ignorance + (1 - support)
-
-
-def brute_force(scores: Floats) -> Masses:
-    """Masses by combining one simple mass function for each class over all subsets of the frame."""
-    w, n = net_weights(scores), len(scores)
-    frame = frozenset(range(n))
-    combined = {frame: 1.0}
-    for c, weight in enumerate(w):
-        focal = frozenset([c]) if weight > 0 else frame - {c}
-        mass = -np.expm1(-abs(weight))
-        found: dict[frozenset[int], float] = {}
-        for (left, a), (right, b) in product(combined.items(), ((focal, mass), (frame, 1 - mass))):
-            found[left & right] = found.get(left & right, 0.0) + a * b
-        combined = found
-    total = 1 - combined.pop(frozenset(), 0.0)
-    masses = {subset: mass / total for subset, mass in combined.items()}
-    belief = np.array([masses.get(frozenset([c]), 0.0) for c in range(n)])
-    plausibility = np.array([sum(m for s, m in masses.items() if c in s) for c in range(n)])
-    pignistic = np.array([sum(m / len(s) for s, m in masses.items() if c in s) for c in range(n)])
-    return Masses(belief, plausibility, pignistic, masses.get(frame, 0.0))
 
 
 def softmax(scores: Floats) -> Floats:
@@ -82,20 +27,17 @@ def softmax(scores: Floats) -> Floats:
     return powers / powers.sum(axis=1, keepdims=True)
 
 
-# --- Rules -----------------------------------------------------------------------------------------------------------
-
-
 def read_columns(model: Any) -> set[int]:
     """Columns that rules, curves and maps read."""
     found = {int(j) for j in model.tree.feature[1:]}
     return found | ({int(j) for j in model.curves.column.ravel() if j >= 0} if model.curves is not None else set())
 
 
-def cell_values(model: Any, x: Floats) -> Floats:
-    """What each curve and map adds, gates open: the value of its cell, shape (n_rows, n_terms, n_classes)."""
+def cells(model: Any, x: Floats) -> NDArray[np.intp]:
+    """The cell of each curve and map that a row is in, among the cells of all, shape (n_rows, n_terms)."""
     curves = model.curves
     if curves is None:
-        return np.zeros((len(x), 0, len(model.classes)))
+        return np.zeros((len(x), 0), dtype=np.intp)
     found = []
     for term in range(len(curves.column)):
         index: Any = 0
@@ -108,8 +50,15 @@ def cell_values(model: Any, x: Floats) -> Floats:
                 cell = 1 + (cuts[None, :] < value[:, None]).sum(axis=1)
             size = (n_categories or len(cuts)) + 2
             index = index * size + np.where(np.isnan(value), 0, cell)
-        found.append(curves.value[curves.cell_start[term] + index])
+        found.append(curves.cell_start[term] + index)
     return np.stack(found, axis=1)
+
+
+def cell_values(model: Any, x: Floats) -> Floats:
+    """What each curve and map adds, gates open: the value of its cell, shape (n_rows, n_terms, n_classes)."""
+    if model.curves is None:
+        return np.zeros((len(x), 0, len(model.classes)))
+    return np.asarray(model.curves.value[cells(model, x)])
 
 
 def supports(model: Any, x: Floats) -> Floats:
@@ -130,7 +79,7 @@ def supports(model: Any, x: Floats) -> Floats:
 
 
 def fading(model: Any, x: Floats) -> Floats:
-    """How far all that is said counts, shape (n_rows,): the gates of level columns fade the masses, not the scores."""
+    """How far all that is said counts, shape (n_rows,): the gates of level columns fade the belief, not the scores."""
     is_level = np.isin(np.arange(x.shape[1]), model.level_columns)
     return np.asarray(supports(model, x)[:, ~is_level].prod(axis=1))
 

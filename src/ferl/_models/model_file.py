@@ -559,7 +559,7 @@ def _exemplars(lists: list[Ints], n_rows: int, sizes: Sizes) -> Ints:
 
 def _weights_of(model: RuleModel) -> dict[str, Any]:
     rules = {name: getattr(model.rules, name) for name in ("node", "weight", "ridge")}
-    rules["products"] = [row[: k + 1] for k, row in enumerate(model.rules.products)]
+    rules["products"] = _products_to_form(model.rules.products)
     own = {name: getattr(model, name) for name in WEIGHTS.fields if name not in rules}
     columns = [one for one in model.derived if not isinstance(one, Missing)]
     empty = dict.fromkeys(DERIVED.fields)
@@ -645,14 +645,28 @@ def _rule_attributes(found: dict[str, Any], tree: FuzzyTree) -> dict[str, Any]:
     }
 
 
-def _products(rows: list[Floats]) -> Floats:
-    """The symmetric matrix of a triangle; no direction falls, as of sums of squares."""
-    where = "weights.products"
+def _products_to_form(products: Floats) -> dict[str, Any]:
+    """Sums over rows, in the largest power of two that all are multiples of; whole numbers take half the digits."""
+    mantissa, exponent = np.frexp(products[products > 0])
+    last_bit = (mantissa * 2.0**53).astype(np.int64)
+    last_bit &= -last_bit
+    unit = min(1.0, float(np.ldexp(last_bit.astype(np.float64), exponent - 53).min(initial=1.0)))
+    if products.max() < unit * 2.0**53:
+        sums: NDArray[Any] = (products / unit).astype(np.int64)
+    else:
+        unit, sums = 1.0, products
+    return {"unit": unit, "sums": [row[: k + 1] for k, row in enumerate(sums)]}
+
+
+def _products(form: dict[str, Any]) -> Floats:
+    """The symmetric matrix of a triangle: sums of squares fall in no direction, and firings are at most 1."""
+    where, rows = "weights.products", form["sums"]
     if any(len(row) != k + 1 for k, row in enumerate(rows)):
-        raise wrong(where, "row k must have k numbers, up to the diagonal")
+        raise wrong(where, "row k must have k + 1 numbers, up to the diagonal")
     found = np.zeros((len(rows), len(rows)))
     for k, row in enumerate(rows):
-        found[k, : k + 1] = found[: k + 1, k] = row
+        found[k, : k + 1] = found[: k + 1, k] = row * form["unit"]
+    _refuse((found > found[0]).any(axis=0), where, lambda k: f"in column {k} a sum exceeds that of the first row")
     _check_curvature(found, where)
     return found
 

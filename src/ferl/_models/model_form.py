@@ -103,7 +103,11 @@ WEIGHTS = Object.of(
     node=Integers("rules", low=1, below="nodes"),
     weight=Numbers(("rules", "classes"), -LARGEST, LARGEST),
     ridge=Numbers(("rules",), 0.0, LARGEST),
-    products=Each("weights", Numbers((None,), 0.0, LARGEST)),  # row by row up to the diagonal: the matrix is symmetric
+    # In units, whole numbers where the unit allows; row by row up to the diagonal, as the matrix is symmetric.
+    products=Object.of(
+        unit=Value(lambda v: is_number(v) and 0 < v <= 1, "a number above 0 and at most 1"),
+        sums=Each("weights", Numbers((None,), 0.0, LARGEST)),
+    ),
     row_curvature=Value(lambda v: is_number(v) and LEAST_CURVATURE <= v <= 1, "a number from 0.001 to 1"),
     prior=Numbers(("classes",), -LARGEST, LARGEST),
     ranges=Numbers(("columns", 2), infinite=True),

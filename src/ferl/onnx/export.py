@@ -33,7 +33,7 @@ MATRIX = "X"
 OUTPUTS = {"rules": rules.OUTPUTS, "trees": trees.OUTPUTS}
 """Names of all outputs that a kind of model can have, in their order."""
 DTYPES = ("float64", "float32")
-_PER_ROW = ("label", "ignorance", "conflict", "novelty")
+_PER_ROW = ("label", "ignorance", "rows", "conflict", "novelty")
 _LARGEST_EXACT = 2**53  # the integers up to here are doubles
 _MOST_LISTED = 1_000_000  # days from the first to the last of which each has an entry in a table
 
@@ -53,7 +53,7 @@ def to_onnx(
     novelty : bool or {"neighbour", "residual"}, default=True
         Whether novelty is among the outputs: the model's own measure, or this one; see
         :meth:`ferl.FERLClassifier.novelty`. The exemplars of "neighbour", which are training rows, make most of the
-        file.
+        file. The evidence of rules needs them, too: fit with ``n_exemplars=0`` for a file without training rows.
     contributions : bool, default=False
         Whether what each rule adds to the scores is among the outputs; see
         :meth:`ferl.FERLClassifier.contributions`. Not for trees, which add nothing up.
@@ -72,9 +72,9 @@ def to_onnx(
         ``ignorance`` (n_samples,), ``set``, bool of shape (n_samples, n_classes), and ``novelty`` (n_samples,). Labels
         are strings, int64, bool or double, as in ``clf.classes_``.
 
-        Rules have ``probability`` in place of ``pignistic``, ``conflict`` (n_samples,), ``scores`` (n_samples,
-        n_classes), the summed weights of evidence, and ``contributions`` (n_samples, n_terms + 1, n_classes) if asked
-        for; the last of these are the prior's.
+        Rules have ``probability`` in place of ``pignistic``, ``rows`` (n_samples,), about how many training rows an
+        answer rests on, ``conflict`` (n_samples,), ``scores`` (n_samples, n_classes), the summed weights of evidence,
+        and ``contributions`` (n_samples, n_terms + 1, n_classes) if asked for; the last of these are the prior's.
 
     Raises
     ------
@@ -156,11 +156,12 @@ def _(model: TreeModel, graph: Graph, table: Value, measure: str | None, contrib
 
 def _finished(graph: Graph, model: Model, found: dict[str, Value]) -> dict[str, Value]:
     """All outputs, rows first: set and label follow from the others."""
-    largest = graph("ReduceMax", found["belief"], axes=[0], keepdims=1)
-    inside = graph("GreaterOrEqual", found["plausibility"], graph("Sub", largest, _core.TIE))
+    if "set" not in found:
+        largest = graph("ReduceMax", found["belief"], axes=[0], keepdims=1)
+        found["set"] = graph("GreaterOrEqual", found["plausibility"], graph("Sub", largest, _core.TIE))
     code = graph("ArgMax", found.get("probability") or found["pignistic"], axis=0, keepdims=0)
     done = {name: own for name, own in found.items() if name in ("contributions", "novelty")}
-    for name, own in {**found, "set": inside}.items():
+    for name, own in found.items():
         if name not in done:
             done[name] = graph.remove_axis(own, 0) if name in _PER_ROW else graph("Transpose", own, perm=[1, 0])
     return done | {"label": graph("Gather", _labels(model.classes), code)}

@@ -1,8 +1,8 @@
-"""Rules that add up in a graph: how far terms apply, scores, the masses that these mean, and novelty.
+"""Rules that add up in a graph: how far terms apply, scores, the rows behind an answer, evidence and novelty.
 
 Values lie as (terms, rows) or (classes, rows). Scores are products of matrices, whose sums are taken in another order
-than in the compiled core: they agree up to rounding. All else repeats ``cpp/rules/scores.cpp``. A new kind of term
-needs one function here, registered with :func:`add_terms`.
+than in the compiled core: they agree up to rounding. All else repeats ``cpp/rules/scores.cpp`` and
+``cpp/rules/rows_behind.cpp``. A new kind of term needs one function here, registered with :func:`add_terms`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ferl import _core
+from ferl._models.evidence import PRIOR_ROWS, SET_LEVEL
 from ferl._models.novelty import ENTROPY_SHARE, LOST_MASS
 from ferl._models.rule_model import RuleModel
 from ferl._models.terms import CurvesAndMaps, Rules, Terms
@@ -39,6 +40,7 @@ OUTPUTS = (
     "belief",
     "plausibility",
     "ignorance",
+    "rows",
     "conflict",
     "set",
     "scores",
@@ -48,7 +50,7 @@ OUTPUTS = (
 
 
 class Added(NamedTuple):
-    """What a block of terms adds to the scores, gates open.
+    """What a block of terms adds to the scores and to the leverage of a row, gates open.
 
     Attributes
     ----------
@@ -56,30 +58,38 @@ class Added(NamedTuple):
         For each class, and last the sum of all absolute weights, shape (n_classes + 1, n_rows); None: no terms.
     parts : callable
         Adds to the graph what each term adds, shape (n_rows, n_terms, n_classes).
+    leverage : Value or None
+        Shape (1, n_rows); None: no terms.
     """
 
     sums: Value | None
     parts: Callable[[], Value]
+    leverage: Value | None
 
 
 def rule_answers(
     graph: Graph, model: RuleModel, table: Value, measure: str | None, contributions: bool
 ) -> dict[str, Value]:
     """Matrices, classes first, and values of each row, by the names of the outputs; no ``measure``: no novelty."""
-    rows, gated = add_rows(graph, table, model, reads_all=measure is not None), model.gated_columns
-    added = [add_terms(block, graph, model.tree, rows) for block in model.terms]
+    compares = model.tree.profile.has_exemplars
+    rows, gated = add_rows(graph, table, model, reads_all=measure is not None or compares), model.gated_columns
+    added = [add_terms(block, graph, model, rows) for block in model.terms]
     fading, level = (_support(graph, model, rows, own) for own in (gated[: model.n_fading], gated[model.n_fading :]))
     support = graph("Mul", fading, level) if fading is not None and level is not None else fading or level
     sums, size = _scores(graph, model, rows, added, fading)
     scores = sums if fading is None else graph("Add", sums, _base(graph, model, fading))
-    masses = _masses(graph, scores, len(model.classes))
-    if support is not None and len(model.classes) > 1:
-        masses = _discounted(graph, masses, support)
-    found = {"scores": scores, "conflict": _conflict(graph, sums, size, len(model.classes))} | masses
+    distance = _usual_distance(graph, model, rows) if compares else None
+    n_behind = _rows_behind(graph, model, rows, added, distance)
+    probability = _probability(graph, scores, len(model.classes))
+    found = {"scores": scores, "conflict": _conflict(graph, sums, size, len(model.classes)), "probability": probability}
+    found |= _evidence(graph, probability, n_behind, support, len(model.classes))
     if contributions:
         found["contributions"] = _contributions(graph, model, rows, added, fading)
-    if measure is not None:
-        found["novelty"] = _novelty(graph, model, rows, scores, support, measure)
+    if measure == "neighbour":
+        assert distance is not None  # the measure is refused where no rows are kept
+        found["novelty"] = graph("Add", distance, graph("Mul", _entropy(graph, scores), ENTROPY_SHARE))
+    elif measure is not None:
+        found["novelty"] = _residual(graph, model, rows, support)
     return found
 
 
@@ -137,28 +147,36 @@ def _support(graph: Graph, model: RuleModel, rows: Rows, columns: Ints) -> Value
 
 
 @singledispatch
-def add_terms(block: Terms, graph: Graph, tree: FuzzyTree, rows: Rows) -> Added:
-    """What the terms of a block add to the scores of rows."""
+def add_terms(block: Terms, graph: Graph, model: RuleModel, rows: Rows) -> Added:
+    """What the terms of a block of a model add to the scores and to the leverage of rows."""
     raise TypeError(f"A graph has no form of {type(block).__name__}.")
 
 
 @add_terms.register
-def _(block: Rules, graph: Graph, tree: FuzzyTree, rows: Rows) -> Added:
+def _(block: Rules, graph: Graph, model: RuleModel, rows: Rows) -> Added:
     """Firings of rules, those of as many conditions together, times their weights."""
-    firings = _firings(block, graph, tree, rows)
+    firings = _firings(block, graph, model.tree, rows)
+    if not firings:
+        return Added(None, lambda: "", None)
     table = np.column_stack([block.weight, np.abs(block.weight).sum(axis=1)]).T
     sums: Value | None = None
     for rules, phi in firings:
         own = graph("MatMul", table[:, rules], phi)
         sums = own if sums is None else graph("Add", sums, own)
 
+    order = np.concatenate([rules for rules, _ in firings])
+    joined, behind = graph.join([phi for _, phi in firings]), model.rows_behind
+    # Deviations are part of the triangle: onnxruntime takes a single factor into the product behind it as a float32.
+    triangle = (behind.triangle * behind.per_deviation)[:, order]
+    lengths = graph("MatMul", triangle, graph("Sub", joined, behind.mean[order][:, None]))
+    leverage = graph.total(graph("Mul", lengths, lengths), 0)
+
     def parts() -> Value:
-        order = np.concatenate([rules for rules, _ in firings])
-        applies = graph.take(graph.join([phi for _, phi in firings]), np.argsort(order))
+        applies = graph.take(joined, np.argsort(order))
         by_rule = graph("Transpose", applies, perm=[1, 0])
         return graph("Mul", graph.insert_axis(by_rule, 2), block.weight)
 
-    return Added(sums, parts)
+    return Added(sums, parts, leverage)
 
 
 def _firings(block: Rules, graph: Graph, tree: FuzzyTree, rows: Rows) -> list[tuple[NDArray[np.intp], Value]]:
@@ -185,11 +203,13 @@ def _firings(block: Rules, graph: Graph, tree: FuzzyTree, rows: Rows) -> list[tu
 
 
 @add_terms.register
-def _(block: CurvesAndMaps, graph: Graph, tree: FuzzyTree, rows: Rows) -> Added:
-    """The values of the cells that rows are in."""
+def _(block: CurvesAndMaps, graph: Graph, model: RuleModel, rows: Rows) -> Added:
+    """The values of the cells that rows are in, and the leverage of the thinnest of them."""
     bin_of = {column: _bins(block, graph, rows, column) for column in block.cuts_of_column}
     value = np.column_stack([block.value, np.abs(block.value).sum(axis=1)])
+    thinness = 1 / (1 + block.support)
     found: list[Value] = []
+    thin: list[Value] = []
     for term, columns in enumerate(block.term_columns):
         cell: Value | None = None
         for column, step in zip(columns, block.steps(term), strict=True):
@@ -197,6 +217,7 @@ def _(block: CurvesAndMaps, graph: Graph, tree: FuzzyTree, rows: Rows) -> Added:
             cell = own if cell is None else graph("Add", cell, own)
         assert cell is not None
         found.append(graph("Gather", value[block.cells(term)], cell, axis=0))
+        thin.append(graph.look_up(thinness[block.cells(term)], cell))
     total = found[0]
     for own in found[1:]:
         total = graph("Add", total, own)
@@ -205,7 +226,7 @@ def _(block: CurvesAndMaps, graph: Graph, tree: FuzzyTree, rows: Rows) -> Added:
         every = graph.join([graph.insert_axis(own, 1) for own in found], axis=1)
         return graph.take(every, np.arange(block.value.shape[1]), axis=2)
 
-    return Added(graph("Transpose", total, perm=[1, 0]), parts)
+    return Added(graph("Transpose", total, perm=[1, 0]), parts, graph.insert_axis(graph("Max", *thin), 0))
 
 
 def _bins(block: CurvesAndMaps, graph: Graph, rows: Rows, column: int) -> Value:
@@ -241,15 +262,45 @@ def _distinct_conditions(tree: FuzzyTree) -> tuple[NDArray[np.intp], NDArray[np.
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Masses
+# Evidence
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def _discounted(graph: Graph, masses: dict[str, Value], support: Value) -> dict[str, Value]:
-    """The masses as far as gates are open; the rest lies on all classes."""
-    rest = graph("Sub", 1.0, support)
-    faded = {name: graph("Mul", masses[name], support) for name in ("belief", "plausibility", "ignorance")}
-    return masses | faded | {name: graph("Add", faded[name], rest) for name in ("plausibility", "ignorance")}
+def _rows_behind(graph: Graph, model: RuleModel, rows: Rows, added: list[Added], distance: Value | None) -> Value:
+    """How many training rows the answers average, were all gates open, shape (1, n_rows)."""
+    leverage = graph("Expand", np.array([[model.rows_behind.least]]), rows.shape(1))
+    for block in added:
+        if block.leverage is not None:
+            leverage = graph("Add", leverage, block.leverage)
+    if distance is None:
+        return graph("Div", 1.0, leverage)
+    away = graph("Div", graph.insert_axis(distance, 0), model.neighbours.far)
+    familiarity = graph("Div", 1.0, graph("Add", graph("Mul", away, away), 1.0))
+    return graph("Div", familiarity, leverage)
+
+
+def _evidence(
+    graph: Graph, probability: Value, n_behind: Value, support: Value | None, n_classes: int
+) -> dict[str, Value]:
+    """The probability as far as it is reliable; the rest lies on all classes."""
+    n_rows, reliability = n_behind, graph("Div", n_behind, graph("Add", n_behind, PRIOR_ROWS))
+    if support is not None:
+        n_rows, reliability = graph("Mul", n_rows, support), graph("Mul", reliability, support)
+    if n_classes == 1:  # what lies on all classes lies on the only one
+        reliability = graph("Add", graph("Mul", n_behind, 0.0), 1.0)
+    belief, ignorance = graph("Mul", probability, reliability), graph("Sub", 1.0, reliability)
+    # Ranked by probability, the first class with which the level is reached is the most probable of those.
+    ranked, _ = graph.several("TopK", 2, probability, np.array([n_classes]), axis=0)
+    reached = graph("Mul", graph("CumSum", ranked, np.array(0)), reliability)
+    is_reached = graph("GreaterOrEqual", reached, SET_LEVEL - _core.TIE)
+    last = graph("ReduceMax", graph("Where", is_reached, ranked, -1.0), axes=[0], keepdims=1)
+    return {
+        "belief": belief,
+        "plausibility": graph("Add", belief, ignorance),
+        "ignorance": ignorance,
+        "rows": n_rows,
+        "set": graph("GreaterOrEqual", probability, graph("Sub", last, _core.TIE)),
+    }
 
 
 def _conflict(graph: Graph, sums: Value, size: Value, n_classes: int) -> Value:
@@ -264,37 +315,12 @@ def _centred(graph: Graph, scores: Value, n_classes: int) -> Value:
     return graph("Sub", scores, graph("Div", graph.total(scores, 0), float(n_classes)))
 
 
-def _masses(graph: Graph, scores: Value, n_classes: int) -> dict[str, Value]:
-    """Dempster's rule of one simple mass function for each class; as ``masses_of`` in cpp/rules/scores.cpp."""
-    names = ("belief", "plausibility", "probability", "ignorance")
-    if n_classes == 1:  # what lies on the whole frame lies on its only class
-        nothing = graph("Mul", scores, 0.0)
-        sure = graph("Add", nothing, 1.0)
-        return dict(zip(names, (sure, sure, sure, nothing), strict=True))
+def _probability(graph: Graph, scores: Value, n_classes: int) -> Value:
+    """The softmax of the scores."""
     weight = _centred(graph, scores, n_classes)
-    speaks_for, is_against = graph("Greater", weight, 0.0), graph("Less", weight, 0.0)
-    most = graph("Max", graph("ReduceMax", weight, axes=[0], keepdims=1), 0.0)
-    against = graph.total(graph("Max", graph("Neg", weight), 0.0), 0)
-    n_against = graph.total(graph.cast(is_against, "float64"), 0)
-    unit = _exponential(graph, graph("Neg", most))
-    power = _exponential(graph, graph("Sub", weight, most))
-    total = graph("Add", unit, graph.total(graph("Where", speaks_for, graph("Sub", power, unit), 0.0), 0))
-    stays = graph("Where", is_against, graph("Sub", 1.0, _exponential(graph, graph("Min", weight, 0.0))), 1.0)
-    excluded = graph.product(stays, n_classes)
-    # That all other classes are excluded is a mass on this one; two classes that nothing speaks against exclude it.
-    is_alone = graph("Equal", n_against, float(n_classes - 1))
-    rest = graph("Where", is_alone, graph("Mul", unit, graph("Sub", 1.0, excluded)), unit)
-    lead = graph("Max", graph("Sub", power, rest), 0.0)
-    plausibility = graph("Min", graph("Div", power, total), 1.0)
-    belief = graph("Where", speaks_for, graph("Min", graph("Div", lead, total), plausibility), 0.0)
-    said = _exponential(graph, graph("Neg", graph("Add", most, against)))
-    ignorance = graph("Where", graph("Greater", against, 0.0), graph("Min", graph("Div", said, total), 1.0), 1.0)
-    probability = graph("Div", power, graph.total(power, 0))
-    return dict(zip(names, (belief, plausibility, probability, ignorance), strict=True))
-
-
-def _exponential(graph: Graph, value: Value) -> Value:
-    return graph("Exp", graph.between(value, -_core.LARGEST_EXPONENT, _core.LARGEST_EXPONENT))
+    most = graph("ReduceMax", weight, axes=[0], keepdims=1)
+    power = graph("Exp", graph("Max", graph("Sub", weight, most), -_core.LARGEST_EXPONENT))
+    return graph("Div", power, graph.total(power, 0))
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -302,18 +328,20 @@ def _exponential(graph: Graph, value: Value) -> Value:
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def _novelty(graph: Graph, model: RuleModel, rows: Rows, scores: Value, support: Value | None, measure: str) -> Value:
-    """The distance from the nearest kept row in usual ones, plus entropy; or the residual; shape (n_rows,)."""
+def _usual_distance(graph: Graph, model: RuleModel, rows: Rows) -> Value:
+    """The distance from the nearest kept row in usual ones, shape (n_rows,)."""
+    own = model.neighbours
+    scale = Scale.of(model.tree, own.unit)
+    index = graph("Range", np.array(0), graph.remove_axis(rows.n_rows, 0), np.array(1))
+    pairs = Pairs(index, graph("Expand", np.zeros(1, dtype=np.int64), rows.n_rows))
+    distance = search(graph, rows, scale, own.rows, np.arange(len(own.rows))[None], pairs)
+    nearest = graph("ArgMin", distance, axis=1, keepdims=0)
+    return graph("Div", measured_distance(graph, rows, scale, own.rows, nearest), own.usual)
+
+
+def _residual(graph: Graph, model: RuleModel, rows: Rows, support: Value | None) -> Value:
+    """The residual, and what gates withhold, shape (n_rows,)."""
     tree = model.tree
-    if measure == "neighbour":
-        own = model.neighbours
-        scale = Scale.of(tree, own.unit)
-        index = graph("Range", np.array(0), graph.remove_axis(rows.n_rows, 0), np.array(1))
-        pairs = Pairs(index, graph("Expand", np.zeros(1, dtype=np.int64), rows.n_rows))
-        distance = search(graph, rows, scale, own.rows, np.arange(len(own.rows))[None], pairs)
-        nearest = graph("ArgMin", distance, axis=1, keepdims=0)
-        usual = graph("Div", measured_distance(graph, rows, scale, own.rows, nearest), own.usual)
-        return graph("Add", usual, graph("Mul", _entropy(graph, scores), ENTROPY_SHARE))
     conditions = add_conditions(graph, tree, rows, None) if tree.n_nodes > 1 else None
     found = residual(graph, tree, rows, add_firings(graph, tree, rows, conditions, False))
     if support is None:

@@ -16,6 +16,7 @@ import numpy as np
 
 from ferl import _core
 from ferl._models.decision import FREQUENCY_POWER, Decision
+from ferl._models.evidence import PRIOR_ROWS, SET_LEVEL
 from ferl._models.model import Model
 from ferl._models.novelty import ENTROPY_SHARE, LOST_MASS, precision
 from ferl._models.rule_model import RuleModel
@@ -29,7 +30,7 @@ from ferl._util.text import shown_names
 MAX_DIGITS = 12  # of values that a slider gives
 _OF_CORE = ("UNSEEN_GATE", "MOST_FIRING", "TIE", "LEAST_MASS", "MASS_SCALE", "LARGEST_EXPONENT", "FAR_AWAY")
 CONSTANTS = {name.lower(): getattr(_core, name) for name in _OF_CORE}
-CONSTANTS |= {"lost_mass": LOST_MASS, "entropy_share": ENTROPY_SHARE}
+CONSTANTS |= {"lost_mass": LOST_MASS, "entropy_share": ENTROPY_SHARE, "prior_rows": PRIOR_ROWS, "set_level": SET_LEVEL}
 
 
 def numbers(values: Floats) -> Any:
@@ -100,8 +101,21 @@ def _(model: RuleModel, tree: None = None) -> dict[str, Any]:
             }
             for k, (column, own) in enumerate(zip(gated, gate, strict=True))
         ],
+        "behind": _behind_form(model),
         "novelty": _residual_form(model)
-        or _neighbour_form(model) | {"usual": model.neighbours.usual, "row": numbers(model.neighbours.rows)},
+        or _neighbour_form(model)
+        | {"usual": model.neighbours.usual, "far": model.neighbours.far, "row": numbers(model.neighbours.rows)},
+    }
+
+
+def _behind_form(model: RuleModel) -> dict[str, Any]:
+    """What counts the training rows behind an answer; of the triangle each row up to the diagonal."""
+    own = model.rows_behind
+    return {
+        "least": own.least,
+        "mean": numbers(own.mean),
+        "per_deviation": numbers(own.per_deviation),
+        "triangle": [row[: k + 1].tolist() for k, row in enumerate(own.triangle)],
     }
 
 
@@ -127,6 +141,7 @@ def _(block: CurvesAndMaps, tree: FuzzyTree) -> dict[str, Any]:
         "cuts": [[own.tolist() for own in block.cuts(term)] for term in terms],
         "n_categories": [[int(block.n_categories[column]) for column in own] for own in columns],
         "value": [numbers(block.value[block.cells(term)]) for term in terms],
+        "support": [block.support[block.cells(term)].tolist() for term in terms],
         # The cell of a cut ends at it, the next one begins at the next number.
         "corners": [
             np.concatenate([own, np.nextafter(own, np.inf)])

@@ -245,6 +245,15 @@ const ferlEngine = (() => {
     contributions(row, firing, support) {
       return this.node.map((o, term) => this.weight[term].map((own) => firing[o] * own * support));
     }
+
+    // The squared length of the triangle times the standardised firings.
+    leverage(row, firing, { mean, per_deviation, triangle }) {
+      const z = this.node.map((o, term) => (firing[o] - mean[term]) * per_deviation[term]);
+      return triangle.reduce((sum, factors) => {
+        const own = factors.reduce((total, factor, k) => total + z[k] * factor, 0);
+        return sum + own * own;
+      }, 0);
+    }
   }
 
   // Curves and maps: the values of the cells that a row is in.
@@ -254,6 +263,7 @@ const ferlEngine = (() => {
       this.cuts = form.cuts;
       this.nCategories = form.n_categories;
       this.value = numbers(form.value);
+      this.support = form.support;
       this.isLinear = true; // constant between two corners
     }
 
@@ -268,15 +278,24 @@ const ferlEngine = (() => {
       return 1 + low;
     }
 
-    contributions(row, firing, support) {
+    cells(row) {
       return this.columns.map((columns, term) => {
         let cell = 0;
         columns.forEach((column, axis) => {
           const cuts = this.cuts[term][axis], n = this.nCategories[term][axis];
           cell = cell * ((n > 0 ? n : cuts.length) + 2) + PictureTerms.cell(row[column], cuts, n);
         });
-        return this.value[term][cell].map((own) => own * support);
+        return cell;
       });
+    }
+
+    contributions(row, firing, support) {
+      return this.cells(row).map((cell, term) => this.value[term][cell].map((own) => own * support));
+    }
+
+    // That of the cell with the fewest training rows.
+    leverage(row) {
+      return Math.max(0, ...this.cells(row).map((cell, term) => 1 / (1 + this.support[term][cell])));
     }
   }
 
@@ -311,12 +330,10 @@ const ferlEngine = (() => {
       const sums = this.prior.map((_, c) => contributions.reduce((sum, own) => sum + own[c], 0));
       const conflict = this.conflict(sums, contributions), scores = this.withBase(sums, fade);
       contributions.push(this.withBase(contributions.pop(), fade));
-      const answer = { ...this.masses(scores, support), conflict };
-      const most = Math.max(...answer.belief);
-      answer.set = answer.plausibility.map((mass) => mass >= most - this.constants.tie);
-      answer.label = argmax(answer.probability);
       const lost = this.withheld(row.length, openness, support), byColumn = this.sharedByColumn(row.length, contributions);
-      const distance = this.novelty.parts(row, lost);
+      const distance = this.novelty.parts(row, lost), probability = this.probability(scores);
+      const answer = { ...this.evidence(probability, this.rowsBehind(row, firing, distance), support), conflict };
+      answer.label = argmax(probability);
       const parts = this.model.novelty.measure === "neighbour" ? this.withEntropy(distance, scores, lost, byColumn) : distance;
       const featureContributions = [...this.byFeature(byColumn), contributions[contributions.length - 1]];
       return { ...answer, firing, scores, fade, contributions, featureContributions, ...this.withNovelty(parts, lost) };
@@ -328,8 +345,8 @@ const ferlEngine = (() => {
       const support = this.columnGate.reduce((product, own) => product * this.openness(own, row[own.column]), 1);
       const fade = this.fading(row), added = this.added(row, firing, fade);
       const sums = this.prior.map((own, c) => added.reduce((sum, part) => sum + part[c], 0) + own * fade);
-      const { belief, probability } = this.masses(this.withBase(sums, fade), support);
-      return { label: argmax(probability), probability, isSilent: belief.every((mass) => mass === 0) };
+      const probability = this.probability(this.withBase(sums, fade));
+      return { label: argmax(probability), probability, isSilent: this.nClasses > 1 && support === 0 };
     }
 
     // The summed weights with all gates open, as a scorecard adds them up.
@@ -375,29 +392,33 @@ const ferlEngine = (() => {
       return size > 0 ? clip(1 - net / size) : 0;
     }
 
-    // Dempster's rule of one simple mass function for each class: for the class where its net weight is above zero,
-    // against it where it is below. Discounted by the support: the rest lies on all classes.
-    masses(scores, support) {
-      // What lies on the whole frame lies on its only class.
-      if (this.nClasses === 1) return { belief: [1], plausibility: [1], probability: [1], ignorance: 0 };
-      const exp = (x) => Math.exp(Math.min(this.constants.largest_exponent, Math.max(-this.constants.largest_exponent, x)));
-      const w = this.centred(scores), closed = 1 - support;
-      const most = Math.max(0, ...w), against = w.reduce((sum, own) => sum + Math.max(-own, 0), 0);
-      const unit = exp(-most), power = w.map((own) => exp(own - most));
+    probability(scores) {
+      const w = this.centred(scores), most = Math.max(...w);
+      const power = w.map((own) => Math.exp(Math.max(-this.constants.largest_exponent, own - most)));
       const sum = power.reduce((total, own) => total + own, 0);
-      const total = power.reduce((all, own, c) => (w[c] > 0 ? all + (own - unit) : all), unit);
-      const excluded = w.reduce((product, own) => (own < 0 ? product * (1 - exp(own)) : product), 1);
-      // That all other classes are excluded is a mass on this one; two classes that nothing speaks against exclude it.
-      const rest = w.filter((own) => own >= 0).length === 1 ? unit * (1 - excluded) : unit;
-      const plausibility = power.map((own) => Math.min(1, own / total));
-      const belief = power.map((own, c) => (w[c] > 0 ? Math.min(Math.max(0, own - rest) / total, plausibility[c]) : 0));
-      const ignorance = against > 0 ? Math.min(1, exp(-most - against) / total) : 1;
-      return {
-        belief: belief.map((own) => own * support),
-        plausibility: plausibility.map((own) => own * support + closed),
-        probability: power.map((own) => own / sum),
-        ignorance: ignorance * support + closed,
-      };
+      return power.map((own) => own / sum);
+    }
+
+    // How many training rows an answer averages, were all gates open; as cpp/rules/rows_behind.cpp. Fewer where the row is
+    // far from all rows that the model keeps.
+    rowsBehind(row, firing, distance) {
+      const { behind, novelty } = this.model;
+      const leverage = this.terms.reduce((sum, own) => sum + own.leverage(row, firing, behind), behind.least);
+      if (novelty.measure !== "neighbour") return 1 / leverage;
+      const away = distance.reduce((sum, own) => sum + own, 0) / novelty.usual / novelty.far;
+      return 1 / leverage / (1 + away * away);
+    }
+
+    // The probability as far as it is reliable; the rest lies on all classes. The set: the fewest, most probable classes
+    // whose beliefs reach the level. A class is in it unless more probable ones reach the level without it.
+    evidence(probability, nBehind, support) {
+      const { prior_rows: prior, set_level: level, tie } = this.constants;
+      // What lies on all classes lies on the only one.
+      const reliability = this.nClasses > 1 ? support * (nBehind / (nBehind + prior)) : 1, ignorance = 1 - reliability;
+      const belief = probability.map((own) => reliability * own), plausibility = belief.map((own) => own + ignorance);
+      const above = (own) => probability.reduce((sum, other) => (other > own + tie ? sum + other : sum), 0);
+      const set = probability.map((own) => reliability * above(own) < level - tie);
+      return { belief, plausibility, probability, ignorance, set, rows: support * nBehind };
     }
 
     // The share of all weights that closed gates withhold, by column: in proportion to the logarithms of the gates.
