@@ -108,8 +108,53 @@ struct Grown {
   Choices choices;
   std::vector<Choice> chosen;
   std::unique_ptr<Path> path;
-  Weights weights;  // the mean over the choices
+  Weights weights;        // the mean over the choices
+  std::size_t max_rules;  // that pruning leaves
 };
+
+// Fewer rules that give nearly the same answers, by the part of them that inner validation chose.
+Pruned pruned(const Grown& from, const Task& task, const RuleOptions& options) {
+  const Choice& best = from.chosen.front();
+  const double ridge = best.ridge / (best.scale * best.scale);  // of weights that are larger by the scale
+  const double tolerance = std::min(options.prune, task.tuning.prune_nats / static_cast<double>(task.sample.n_rows));
+  const PruneOptions own{tolerance, from.max_rules, options.min_rule_worth, ridge};
+  return prune(from.path->fit_rows(), from.path->columns(), from.weights, own, task.tuning, task.pool);
+}
+
+// How many paths are averaged: one path follows the noise of the rows that it was grown on. Small tables have one, since
+// their numbers were tuned with one; large tables need no more, since their noise is small.
+std::size_t n_paths(const Task& task) {
+  const Tuning& tuning = task.tuning;
+  const std::size_t n = task.sample.n_rows;
+  if (n <= tuning.small_rows || task.single_words) return 1;
+  const std::size_t affordable = tuning.parts_work / (n * std::max(task.n_channels(), tuning.parts_channels));
+  return std::clamp<std::size_t>(affordable, 1, tuning.most_parts);
+}
+
+// Adds the rules of paths that other parts of the rows were left out of, and takes the mean of all weights. These paths
+// go as far as validation chose, and no more rules are kept than of the first one alone.
+void add_parts(Grown& to, std::size_t n, std::uint64_t seed, const Task& task, const RuleOptions& options) {
+  const Tuning& tuning = task.tuning;
+  to.max_rules = pruned(to, task, options).kept.size();
+  const Start start = starts(tuning)[to.chosen.front().start];
+  const auto is_smaller = [](const Choice& a, const Choice& b) { return a.n_rules < b.n_rules; };
+  const std::size_t n_rules = std::max_element(to.chosen.begin(), to.chosen.end(), is_smaller)->n_rules;
+  std::vector<Row> rows(to.path->rows().n_fit);
+  std::iota(rows.begin(), rows.end(), 0);
+  const double part = 1.0 / static_cast<double>(n);
+  to.weights = scaled(std::move(to.weights), part);
+  for (std::size_t k = 1; k < n; ++k) {
+    std::vector<Row> some;
+    for (const Row i : rows)
+      if (i % tuning.most_parts != k) some.push_back(i);
+    Path first(task, some, {}, start, seed + k);
+    first.set_linear_ridge(to.choices.linear_ridge);
+    first.grow_to(n_rules);
+    Path next(task, rows, {}, start, seed + k, &first);
+    next.set_linear_ridge(to.choices.linear_ridge);
+    to.path->absorb(next, scaled(averaged(next, to.chosen, tuning), part), to.weights);
+  }
+}
 
 // turn: of the effort; each one has its own seed, and cuts the rows into other parts.
 Grown grown(const Task& task, const RuleOptions& options, int turn, const Path*& growing) {
@@ -129,32 +174,25 @@ Grown grown(const Task& task, const RuleOptions& options, int turn, const Path*&
   growing = path.get();
   path->set_linear_ridge(choices.linear_ridge);
   Weights weights = averaged(*path, chosen, tuning);
-  return {std::move(choices), chosen, std::move(path), std::move(weights)};
+  Grown out{std::move(choices), chosen, std::move(path), std::move(weights), options.max_rules};
+  if (const std::size_t n = n_paths(task); n > 1) add_parts(out, n, seed, task, options);
+  return out;
 }
 
-// Fewer rules that give nearly the same answers, by the part of them that inner validation chose.
-Pruned pruned(const Grown& from, std::size_t max_rules, const Task& task, const RuleOptions& options) {
-  const Choice& best = from.chosen.front();
-  const double ridge = best.ridge / (best.scale * best.scale);  // of weights that are larger by the scale
-  const double tolerance = std::min(options.prune, task.tuning.prune_nats / static_cast<double>(task.sample.n_rows));
-  const PruneOptions own{tolerance, max_rules, options.min_rule_worth, ridge};
-  return prune(from.path->fit_rows(), from.path->columns(), from.weights, own, task.tuning, task.pool);
-}
-
-// Adds the rules of models of other turns, equal ones joined, and takes the mean of all weights. Returns how many rules
+// Adds the rules of models of other turns, equal ones joined, and takes the mean of all weights. As many rules are kept as
 // one such model keeps, in the mean.
-std::size_t add_turns(Grown& first, const Task& task, const RuleOptions& options, const Path*& growing) {
+void add_turns(Grown& first, const Task& task, const RuleOptions& options, const Path*& growing) {
   const double part = 1.0 / options.effort;
-  std::size_t n_kept = pruned(first, options.max_rules, task, options).kept.size();
+  std::size_t n_kept = pruned(first, task, options).kept.size();
   first.weights = scaled(std::move(first.weights), part);
   for (int turn = 1; turn < options.effort; ++turn) {
     Grown next = grown(task, options, turn, growing);
     growing = first.path.get();
-    n_kept += pruned(next, options.max_rules, task, options).kept.size();
+    n_kept += pruned(next, task, options).kept.size();
     first.path->absorb(*next.path, scaled(std::move(next.weights), part), first.weights);
   }
   const auto n_turns = static_cast<std::size_t>(options.effort);
-  return (n_kept + n_turns - 1) / n_turns;
+  first.max_rules = (n_kept + n_turns - 1) / n_turns;
 }
 
 }  // namespace
@@ -171,8 +209,8 @@ LearnedRules grow_rules(const Sample& merged, const RuleOptions& options, Monito
   const Task task{sample, grid, options.tuning, pool, options.max_conditions, options.monotone, single_words};
 
   Grown found = grown(task, options, 0, growing);
-  const std::size_t max_rules = options.effort > 1 ? add_turns(found, task, options, growing) : options.max_rules;
-  const Pruned left = pruned(found, max_rules, task, options);
+  if (options.effort > 1) add_turns(found, task, options, growing);
+  const Pruned left = pruned(found, task, options);
 
   LearnedRules out = learned(*found.path, left, found.chosen.front().ridge, sample.n_classes);
   add_grids(task, found.choices, options, out);

@@ -35,7 +35,8 @@ void check(const Tuning& t) {
           "least_pieces must be 2 or more, most_pieces and heavy_row must be positive.");
   require(t.min_scan_rows > 0 && t.min_scan_rows <= t.max_scan_rows, "min_scan_rows must be 1 to max_scan_rows.");
   require(t.refit_every > 0 && t.refit_rule_share > 0 && t.refit_channel_share > 0 && t.beam > 0 && t.averaged > 0 &&
-              t.next_size > 1 && t.fitted_rows > 0 && t.validation_rows > 0 && t.small_rows > 0 && t.set_orderings > 0,
+              t.next_size > 1 && t.fitted_rows > 0 && t.validation_rows > 0 && t.small_rows > 0 &&
+              t.set_orderings > 0 && t.most_parts > 0 && t.parts_channels > 0,
           "Numbers of rules, rows and steps must be positive.");
   require(std::min({t.parts_of_few, t.parts_of_some, t.parts_of_many}) >= 2, "There must be at least two parts.");
   require(std::min({t.most_path_work, t.most_scan_work, t.most_validation_work, t.most_fitted_work}) > 0,

@@ -207,6 +207,9 @@ class Tuning:
     min_fitted_rows: int
     grown_rules: int
     averaged: int
+    most_parts: int
+    parts_work: int
+    parts_channels: int
     last_iterations: int
     last_tolerance: float
     drop_share: float
