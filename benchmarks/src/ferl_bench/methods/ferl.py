@@ -67,7 +67,7 @@ def readings(fitted: Classifier, X: NDArray[np.float64]) -> dict[str, float]:
 
 
 def wide_readings(fitted: FERLClassifier, X: Any) -> dict[str, float]:
-    """Return the mean ignorance and belief, the mean number of conditions of a rule, and how many features rules ask."""
+    """Return the mean ignorance and belief, the mean number of conditions of a rule, and how many features are read."""
     tree, nodes = fitted.tree_, fitted.model_.rules.node
     named = [{int(tree.feature[node]) for node in tree.path(int(end))} for end in nodes]
     evidence = fitted.predict_evidence(X)
