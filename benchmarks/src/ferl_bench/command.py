@@ -50,6 +50,11 @@ class Options:
     seeds: int | None = None
 
     @property
+    def has_data(self) -> bool:
+        """Whether data sets are given."""
+        return any(given is not None for given in (self.data, self.openml, self.datasets))
+
+    @property
     def has_sizes(self) -> bool:
         """Whether there is an option of the learning curve."""
         return any(given is not None for given in (self.rows, self.tables, self.methods, self.seeds))
@@ -177,7 +182,7 @@ def _run_one(name: str, options: Options) -> None:
 
     table, console = get_table(name), Console()
     _refuse_unused(name, table, options)
-    data_sets = _load(options, console) if table.needs_data else []
+    data_sets = _load(options, console) if table.needs_data or (table.reads_data and options.has_data) else []
     request = _request(table, options, data_sets, console, fresh=options.fresh)
     if table.needs_suite and options.datasets is not None:
         request = replace(request, names=_names(options.datasets, "--datasets"))
@@ -228,7 +233,7 @@ def _request(table: Table, options: Options, data_sets: list[DataSet], console: 
     from ferl_bench.table import Request
 
     return Request(
-        data_sets=data_sets if table.needs_data else [],
+        data_sets=data_sets if table.needs_data or table.reads_data else [],
         out=options.out,
         console=console,
         n_processes=1 if table.in_one_process else options.jobs or (1 if table.has_sizes else n_cores()),
@@ -271,7 +276,8 @@ def _refuse_unused(name: str, table: Table, options: Options) -> None:
     folder = None if table.has_sizes else options.data
     sources = (folder, options.openml, None if table.needs_suite else options.datasets)
     unused = {
-        "--data, --openml and --datasets": not table.needs_data and any(given is not None for given in sources),
+        "--data, --openml and --datasets": not (table.needs_data or table.reads_data)
+        and any(given is not None for given in sources),
         "--jobs and --fresh": table.in_one_process and (options.jobs is not None or options.fresh),
         "--fold-minutes and --method-minutes": (table.in_one_process or table.needs_concepts)
         and (options.fold_minutes is not None or options.method_minutes is not None),

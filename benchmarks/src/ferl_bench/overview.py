@@ -56,6 +56,7 @@ def show_tables(console: Console) -> None:
 def _needs(table: Table) -> str:
     own = "--concepts" if table.needs_concepts else "the extra 'suite'" if table.needs_suite else "no data"
     own = "the extra 'flights', --data" if table.has_sizes else own
+    own = "no data, or --data" if table.reads_data else own
     source = "--data or --openml" if table.needs_data else own
     repeats = f", --repetitions {table.repetitions}" if table.repetitions else ""
     return source + repeats + (", one process" if table.in_one_process else "")

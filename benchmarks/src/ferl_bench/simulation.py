@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import softmax
 
 from ferl._util.arrays import Floats
 
@@ -64,3 +65,43 @@ def make_population(n_rows: int, seed: int) -> Population:
     y = random.choice(len(CLASS_SHARES), size=n_rows, p=CLASS_SHARES)
     X = np.asarray(CENTRES)[y] + random.normal(scale=0.6, size=(n_rows, 3))
     return Population(X.round(1), y)
+
+
+N_SOFTMAX_COLUMNS = 6
+SOFTMAX_KINDS = ("lines", "products", "waves")
+
+
+@dataclass(frozen=True, eq=False)
+class SoftmaxPopulation:
+    """Normal columns; the probabilities of the classes are the softmax of scores.
+
+    Attributes
+    ----------
+    kind : {"lines", "products", "waves"}
+        What scores are sums of: the columns, the columns and products of two of them, or sines of the columns.
+    weight : ndarray of shape (n_terms, n_classes)
+        Weights of the sums.
+    """
+
+    kind: str
+    weight: Floats
+
+    @classmethod
+    def of(cls, n_classes: int, kind: str, seed: int) -> SoftmaxPopulation:
+        """Return a population whose weights are standard normal."""
+        n_terms = N_SOFTMAX_COLUMNS + (N_SOFTMAX_COLUMNS // 2 if kind == "products" else 0)
+        random = np.random.default_rng([seed, n_classes, SOFTMAX_KINDS.index(kind)])
+        return cls(kind, random.normal(size=(n_terms, n_classes)))
+
+    def draw(self, n_rows: int, random: np.random.Generator) -> tuple[Floats, Codes]:
+        """Rows and their labels."""
+        X = random.normal(size=(n_rows, N_SOFTMAX_COLUMNS))
+        below = np.cumsum(self.probability(X), axis=1)[:, :-1] < random.random((n_rows, 1))
+        return X, below.sum(axis=1)
+
+    def probability(self, X: Floats) -> Floats:
+        """The true probabilities, shape (n_rows, n_classes)."""
+        terms = np.sqrt(2) * np.sin(2 * X) if self.kind == "waves" else X
+        if self.kind == "products":
+            terms = np.hstack([X, X[:, ::2] * X[:, 1::2]])
+        return np.asarray(softmax(terms @ self.weight, axis=1))

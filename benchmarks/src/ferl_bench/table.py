@@ -146,6 +146,8 @@ class Table:
         results.
     needs_data : bool
         False for a simulation, which draws its own rows.
+    reads_data : bool
+        True for a table that needs no data sets and has more lines with them.
     in_one_process : bool
         True for races and simulations, which are neither divided nor remembered.
     repetitions : int, optional
@@ -164,6 +166,7 @@ class Table:
     chapter: str
     minutes: float
     needs_data: bool = True
+    reads_data: bool = False
     in_one_process: bool = False
     repetitions: int | None = None
     needs_concepts: bool = False

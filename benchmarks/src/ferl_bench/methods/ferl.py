@@ -67,11 +67,13 @@ def readings(fitted: Classifier, X: NDArray[np.float64]) -> dict[str, float]:
 
 
 def wide_readings(fitted: FERLClassifier, X: Any) -> dict[str, float]:
-    """Return the mean ignorance, the mean number of conditions of a rule, and how many features the rules ask."""
+    """Return the mean ignorance and belief, the mean number of conditions of a rule, and how many features are read."""
     tree, nodes = fitted.tree_, fitted.model_.rules.node
     named = [{int(tree.feature[node]) for node in tree.path(int(end))} for end in nodes]
+    evidence = fitted.predict_evidence(X)
     return {
-        "ignorance": float(fitted.predict_evidence(X).ignorance.mean()),
+        "ignorance": float(evidence.ignorance.mean()),
+        "belief": float(evidence.belief.max(axis=1).mean()),
         "conditions": float(np.mean([len(own) for own in named])) if named else 0.0,
         "features": float(len(set().union(*named))),
     }
