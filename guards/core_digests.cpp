@@ -21,6 +21,7 @@
 #include "rows/moments.h"
 #include "rows/sampler.h"
 #include "rules/grow_rules.h"
+#include "rules/rows_behind.h"
 #include "rules/score_proof.h"
 #include "rules/scores.h"
 #include "trees/evidence.h"
@@ -135,17 +136,15 @@ void answer_by_tree(Digest& digest, const Tree& tree, const Sources& sources, co
 }
 
 void answer_by_weights(Digest& digest, const Tree& tree, const RuleWeights& weights, const Supports& supports,
-                       const MatrixView& x, const Doubles& scale, int n_threads) {
+                       const RowsBehind& behind, const MatrixView& x, const Doubles& scale, int n_threads) {
   const std::size_t n = x.n_rows, n_classes = static_cast<std::size_t>(weights.n_classes);
-  Doubles scores(n * n_classes), belief(n * n_classes), plausibility(n * n_classes), probability(n * n_classes);
-  Doubles ignorance(n), conflict(n), radius(n);
+  Doubles scores(n * n_classes), probability(n * n_classes), conflict(n), support(n), n_rows(n), radius(n);
   add_scores(tree, weights, supports, x, n_threads, scores.data());
-  weigh_evidence(tree, weights, supports, x, n_threads,
-                 {belief.data(), plausibility.data(), probability.data(), ignorance.data(), conflict.data()});
+  weigh_evidence(tree, weights, supports, behind, x, n_threads,
+                 {probability.data(), conflict.data(), support.data(), n_rows.data()});
   certified_radius(CertifiedScores{tree, weights, supports, scale.data()}, x, first_largest(scores, n_classes).data(),
                    n_threads, radius.data());
-  for (const Doubles* own : {&scores, &belief, &plausibility, &probability, &ignorance, &conflict, &radius})
-    digest.add(*own);
+  for (const Doubles* own : {&scores, &probability, &conflict, &support, &n_rows, &radius}) digest.add(*own);
 }
 
 double size_of(const double* values, std::size_t n) {
@@ -154,8 +153,9 @@ double size_of(const double* values, std::size_t n) {
   return sum;
 }
 
-RuleWeights weights_of(const Tree& tree, const Ints& rule_node, Doubles weight, Doubles prior) {
+RuleWeights weights_of(const Tree& tree, const Ints& rule_node, Doubles weight, Doubles prior, Doubles base) {
   RuleWeights own;
+  own.base = std::move(base);
   own.n_classes = static_cast<int>(prior.size());
   own.weight = std::move(weight);
   own.prior = std::move(prior);
@@ -166,6 +166,21 @@ RuleWeights weights_of(const Tree& tree, const Ints& rule_node, Doubles weight, 
     own.size.push_back(size_of(own.weight.data() + j * own.prior.size(), own.prior.size()));
   }
   return own;
+}
+
+// Sums over rows of the products of two firings, a one first.
+Doubles products_of(const Tree& tree, const Ints& rule_node, const MatrixView& x) {
+  const std::size_t width = rule_node.size() + 1;
+  Doubles firing(x.n_rows * tree.size()), out(width * width, 0.0);
+  fire_nodes(tree, x, false, 1, firing.data());
+  for (std::size_t i = 0; i < x.n_rows; ++i) {
+    const auto phi = [&](std::size_t j) {
+      return j == 0 ? 1.0 : firing[i * tree.size() + static_cast<std::size_t>(rule_node[j - 1])];
+    };
+    for (std::size_t j = 0; j < width; ++j)
+      for (std::size_t k = 0; k < width; ++k) out[j * width + k] += phi(j) * phi(k);
+  }
+  return out;
 }
 
 Tree read_tree(Inputs& from) {
@@ -204,9 +219,12 @@ void judge_tree(Inputs& from, const std::string& name, int n_threads) {
 void judge_weights(Inputs& from, const std::string& name, int n_threads) {
   const Tree tree = read_tree(from);
   const Ints rule_node = from.ints();
-  const Doubles weight = from.doubles(), prior = from.doubles();
-  RuleWeights weights = weights_of(tree, rule_node, weight, prior);
+  const Doubles weight = from.doubles(), prior = from.doubles(), base = from.doubles();
+  RuleWeights weights = weights_of(tree, rule_node, weight, prior, base);
+  const Doubles products = from.doubles(), ridge = from.doubles();
+  const RowsBehind behind(products, ridge, from.number(), {});
   Supports supports;
+  supports.n_fading = static_cast<std::size_t>(from.number());
   supports.column = from.array<Column>();
   const Doubles range = from.doubles();
   supports.n_categories = from.ints();
@@ -216,7 +234,7 @@ void judge_weights(Inputs& from, const std::string& name, int n_threads) {
   list_columns(tree, supports, weights);
   const Doubles x = from.doubles(), scale = from.doubles();
   Digest digest(name);
-  answer_by_weights(digest, tree, weights, supports, rows_of(x, scale.size()), scale, n_threads);
+  answer_by_weights(digest, tree, weights, supports, behind, rows_of(x, scale.size()), scale, n_threads);
   digest.print();
 }
 
@@ -360,7 +378,8 @@ void learn_rules(const Table& table, const Sampler& sampler, const Sample& sampl
   for (const Doubles* own : {&found.weight, &found.prior, &found.ridge}) digest.add(*own);
   for (const rules::Choice& own : found.choices) digest.add(Doubles{own.loss, own.ridge, own.scale});
   const Tree tree = make_tree(chains);
-  RuleWeights weights = weights_of(tree, rule_node, found.weight, found.prior);
+  const Doubles base(found.prior.size(), 0.0);
+  RuleWeights weights = weights_of(tree, rule_node, found.weight, found.prior, base);
   Supports supports;
   Doubles scale;
   for (std::size_t j = 0; j < table.n_columns; ++j) {
@@ -369,9 +388,12 @@ void learn_rules(const Table& table, const Sampler& sampler, const Sample& sampl
     supports.gate.emplace_back(sampler.low[j], sampler.high[j], 1.0);
     supports.n_categories.push_back(table.n_categories[j]);
   }
+  supports.n_fading = table.n_columns;
   list_columns(tree, supports, weights);
   const Doubles few = table.first_rows(60);
-  answer_by_weights(digest, tree, weights, supports, rows_of(few, table.n_columns), scale, n_threads);
+  const MatrixView rows = rows_of(few, table.n_columns);
+  const RowsBehind behind(products_of(tree, rule_node, rows), found.ridge, 0.25, {});
+  answer_by_weights(digest, tree, weights, supports, behind, rows, scale, n_threads);
   Doubles scores(table.y.size() * static_cast<std::size_t>(table.n_classes));
   add_scores(tree, weights, supports, table.view().x, n_threads, scores.data());
   digest.add(scores);

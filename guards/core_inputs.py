@@ -10,6 +10,7 @@ The output has the digests of the golden models, by the compiled core that Pytho
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 from ferl._models.model import Model
+from ferl._models.rule_model import RuleModel
 from golden_vectors import load, names
 
 LARGE = (3, True, 9000, 6000)  # as many rows as threads need to share the work of every stage among them
@@ -70,14 +72,18 @@ def write_model(file: BinaryIO, name: str, model: Model, rows: NDArray[np.float6
             model.sources.certified_radius(rows, belief.argmax(axis=1).astype(np.int32), scale, 1, radius)
             answers.append(radius)
         return digest(*answers)
+    assert isinstance(model, RuleModel)
+    model = replace(model, curves=None)  # which the driver does without
     rules, columns = model.rules, model.gated_columns
-    write(file, rules.node, rules.weight, model.prior, columns, model.ranges[columns])
+    write(file, rules.node, rules.weight, model.prior, model.base)
+    write(file, rules.products, rules.ridge, model.row_curvature)
+    write(file, float(model.n_fading), columns, model.ranges[columns])
     write(file, tree.n_categories(len(model.ranges))[columns], float(model.reading.gate_margin), rows, scale)
-    scores, *masses = (np.zeros((n, n_classes)) for _ in range(4))
+    scores, probability, support, n_rows = np.zeros((n, n_classes)), np.zeros((n, n_classes)), np.zeros(n), np.zeros(n)
     model.scores.scores(rows, 1, scores)
-    model.scores.weigh(rows, 1, *masses, ignorance, conflict)
+    model.scores.weigh(rows, model.rows_behind, 1, probability, conflict, support, n_rows)
     model.scores.certified_radius(rows, scores.argmax(axis=1).astype(np.int32), scale, 1, radius)
-    return digest(scores, *masses, ignorance, conflict, radius)
+    return digest(scores, probability, conflict, support, n_rows, radius)
 
 
 def write_table(file: BinaryIO, n_classes: int, weighted: bool, n: int, n_sampled: int) -> None:

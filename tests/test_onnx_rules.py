@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from onnx.reference import ReferenceEvaluator
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 
+from estimators import classifier
 from ferl import FERLClassifier, FERLTreeClassifier
 from ferl._sklearn import check_rows
 from ferl.onnx import onnx_inputs, to_onnx
@@ -158,8 +159,20 @@ def test_the_file_says_what_it_is():
     assert (told["model"], told["support_gate"]) == ("rules", "True")
     assert json.loads(told["classes"]) == [0, 1, 2]
     assert exported.SerializeToString() == to_onnx(model).SerializeToString()
-    assert to_onnx(model, novelty=False).ByteSize() < exported.ByteSize()
-    assert to_onnx(fitted(load_iris, n_exemplars=0)[0]).ByteSize() < 0.8 * exported.ByteSize()
+    assert to_onnx(model, novelty=False, evidence=False).ByteSize() < exported.ByteSize() / 2
+
+
+@pytest.mark.parametrize("kind", ["rules", "deep"])
+def test_evidence_can_be_left_out(kind):
+    X, y = load_iris(return_X_y=True)
+    model = classifier(kind, random_state=0).fit(X, y)
+    for novelty in (True, False):
+        exported = to_onnx(model, evidence=False, novelty=novelty)
+        answers = run(session_of(exported), onnx_inputs(model, X))
+        left = ["label", "probability", "conflict", "scores"] if kind == "rules" else ["label", "pignistic"]
+        assert list(answers) == left + ["novelty"] * novelty
+        np.testing.assert_allclose(answers[left[1]], model.predict_proba(X), rtol=0, atol=1e-11)
+        np.testing.assert_array_equal(answers["label"], model.predict(X))
 
 
 @pytest.mark.parametrize("novelty", [True, "residual", False])

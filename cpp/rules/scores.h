@@ -1,4 +1,4 @@
-// Weights of evidence: the scores of an additive model, and the masses that they mean.
+// Weights of evidence: the scores of an additive model, their probabilities, and the training rows behind these.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +29,7 @@ struct RuleWeights {
 };
 
 // One gate for each column that a rule asks: where a row lies outside what training saw, all weights count for less, and
-// the class frequencies for more. The last columns are level: their gates discount the masses, but fade no score, which
+// the class frequencies for more. The last columns are level: their gates discount the belief, but fade no score, which
 // would break a monotone constraint.
 struct Supports {
   std::vector<Column> column;
@@ -52,7 +52,7 @@ struct WeighedView {
 // with all of them open the summed weights to the last bit, with one closed the class frequencies; `out`: [row][class].
 void add_scores(const Tree& tree, const RuleWeights& weights, const Supports& supports, const MatrixView& x,
                 int n_threads, double* out);
-// The softmax of each row's scores, [row][class]: the probability among its masses.
+// The softmax of each row's scores, [row][class].
 void give_probabilities(const Tree& tree, const RuleWeights& weights, const Supports& supports, const MatrixView& x,
                         int n_threads, double* out);
 // The same of one row, to the last bit: blocks are for many.

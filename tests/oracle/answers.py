@@ -101,9 +101,9 @@ def decide(model: Any, found: dict[str, NDArray[Any]], decision: Any) -> NDArray
 
 
 def by_features(model: Any, parts: Floats) -> Floats:
-    """Parts of the columns, those of indicators added to the features they belong to."""
+    """Parts of the columns, those of derived ones added to the features they belong to."""
     n_features = len(model.schema.categories)
     out = parts[:, :n_features].copy()
-    for k, feature in enumerate(model.missing_features):
-        out[:, feature] += parts[:, n_features + k]
+    for k, own in enumerate(model.derived):
+        out[:, own.feature] += parts[:, n_features + k]
     return out

@@ -39,7 +39,12 @@ _MOST_LISTED = 1_000_000  # days from the first to the last of which each has an
 
 
 def to_onnx(
-    clf: FERLClassifier, *, novelty: bool | str = True, contributions: bool = False, dtype: str = "float64"
+    clf: FERLClassifier,
+    *,
+    evidence: bool = True,
+    novelty: bool | str = True,
+    contributions: bool = False,
+    dtype: str = "float64",
 ) -> ModelProto:
     """A fitted classifier as an ONNX model, of standard operators only.
 
@@ -50,10 +55,13 @@ def to_onnx(
     ----------
     clf : FERLClassifier or FERLTreeClassifier
         A fitted classifier.
+    evidence : bool, default=True
+        Whether belief, plausibility, ignorance, set and, for rules, rows are among the outputs.
     novelty : bool or {"neighbour", "residual"}, default=True
         Whether novelty is among the outputs: the model's own measure, or this one; see
         :meth:`ferl.FERLClassifier.novelty`. The exemplars of "neighbour", which are training rows, make most of the
-        file. The evidence of rules needs them, too: fit with ``n_exemplars=0`` for a file without training rows.
+        file and take most of the time. The evidence of rules needs them, too: a file of rules has none with
+        ``evidence=False, novelty=False``, or where they were fitted with ``n_exemplars=0``.
     contributions : bool, default=False
         Whether what each rule adds to the scores is among the outputs; see
         :meth:`ferl.FERLClassifier.contributions`. Not for trees, which add nothing up.
@@ -104,7 +112,7 @@ def to_onnx(
         raise ValueError(f"novelty is {novelty!r}; it must be True, False, 'neighbour' or 'residual'.")
     measure = None if novelty is False else chosen_measure(fitted.tree, None if novelty is True else novelty)
     inputs, table = _add_inputs(graph, fitted, dtype)
-    found = _finished(graph, fitted, _answers(fitted, graph, table, measure, contributions))
+    found = _finished(graph, fitted, _answers(fitted, graph, table, evidence, measure, contributions))
     names = [name for name in OUTPUTS[fitted.kind] if name in found]
     for name in names:
         is_cast = dtype != "float64" and name not in ("label", "set")
@@ -134,31 +142,38 @@ def to_onnx(
 
 
 @singledispatch
-def _answers(model: Model, graph: Graph, table: Value, measure: str | None, contributions: bool) -> dict[str, Value]:
+def _answers(
+    model: Model, graph: Graph, table: Value, evidence: bool, measure: str | None, contributions: bool
+) -> dict[str, Value]:
     """Outputs by their names: matrices, classes first, and values of each row."""
     raise TypeError(f"ONNX has no form of {type(model).__name__}.")
 
 
 @_answers.register
-def _(model: RuleModel, graph: Graph, table: Value, measure: str | None, contributions: bool) -> dict[str, Value]:
-    return rules.rule_answers(graph, model, table, measure, contributions)
+def _(
+    model: RuleModel, graph: Graph, table: Value, evidence: bool, measure: str | None, contributions: bool
+) -> dict[str, Value]:
+    return rules.rule_answers(graph, model, table, evidence, measure, contributions)
 
 
 @_answers.register
-def _(model: TreeModel, graph: Graph, table: Value, measure: str | None, contributions: bool) -> dict[str, Value]:
+def _(
+    model: TreeModel, graph: Graph, table: Value, evidence: bool, measure: str | None, contributions: bool
+) -> dict[str, Value]:
     if contributions:
         raise ValueError(
             "contributions=True needs rules, whose weights add up, and this is a tree. Leave it out, or fit a "
             "FERLClassifier."
         )
-    return trees.tree_answers(graph, model, table, measure)
+    found = trees.tree_answers(graph, model, table, measure)
+    if evidence:
+        largest = graph("ReduceMax", found["belief"], axes=[0], keepdims=1)
+        return found | {"set": graph("GreaterOrEqual", found["plausibility"], graph("Sub", largest, _core.TIE))}
+    return {name: own for name, own in found.items() if name in ("pignistic", "novelty")}
 
 
 def _finished(graph: Graph, model: Model, found: dict[str, Value]) -> dict[str, Value]:
-    """All outputs, rows first: set and label follow from the others."""
-    if "set" not in found:
-        largest = graph("ReduceMax", found["belief"], axes=[0], keepdims=1)
-        found["set"] = graph("GreaterOrEqual", found["plausibility"], graph("Sub", largest, _core.TIE))
+    """All outputs, rows first; the label follows from the others."""
     code = graph("ArgMax", found.get("probability") or found["pignistic"], axis=0, keepdims=0)
     done = {name: own for name, own in found.items() if name in ("contributions", "novelty")}
     for name, own in found.items():

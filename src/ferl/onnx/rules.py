@@ -58,20 +58,20 @@ class Added(NamedTuple):
         For each class, and last the sum of all absolute weights, shape (n_classes + 1, n_rows); None: no terms.
     parts : callable
         Adds to the graph what each term adds, shape (n_rows, n_terms, n_classes).
-    leverage : Value or None
-        Shape (1, n_rows); None: no terms.
+    leverage : callable
+        Adds to the graph what the block adds to the leverage, shape (1, n_rows).
     """
 
     sums: Value | None
     parts: Callable[[], Value]
-    leverage: Value | None
+    leverage: Callable[[], Value]
 
 
 def rule_answers(
-    graph: Graph, model: RuleModel, table: Value, measure: str | None, contributions: bool
+    graph: Graph, model: RuleModel, table: Value, evidence: bool, measure: str | None, contributions: bool
 ) -> dict[str, Value]:
     """Matrices, classes first, and values of each row, by the names of the outputs; no ``measure``: no novelty."""
-    compares = model.tree.profile.has_exemplars
+    compares = measure == "neighbour" or (evidence and model.tree.profile.has_exemplars)
     rows, gated = add_rows(graph, table, model, reads_all=measure is not None or compares), model.gated_columns
     added = [add_terms(block, graph, model, rows) for block in model.terms]
     fading, level = (_support(graph, model, rows, own) for own in (gated[: model.n_fading], gated[model.n_fading :]))
@@ -79,14 +79,14 @@ def rule_answers(
     sums, size = _scores(graph, model, rows, added, fading)
     scores = sums if fading is None else graph("Add", sums, _base(graph, model, fading))
     distance = _usual_distance(graph, model, rows) if compares else None
-    n_behind = _rows_behind(graph, model, rows, added, distance)
     probability = _probability(graph, scores, len(model.classes))
     found = {"scores": scores, "conflict": _conflict(graph, sums, size, len(model.classes)), "probability": probability}
-    found |= _evidence(graph, probability, n_behind, support, len(model.classes))
+    if evidence:
+        n_behind = _rows_behind(graph, model, rows, added, distance)
+        found |= _evidence(graph, probability, n_behind, support, len(model.classes))
     if contributions:
         found["contributions"] = _contributions(graph, model, rows, added, fading)
-    if measure == "neighbour":
-        assert distance is not None  # the measure is refused where no rows are kept
+    if measure == "neighbour" and distance is not None:
         found["novelty"] = graph("Add", distance, graph("Mul", _entropy(graph, scores), ENTROPY_SHARE))
     elif measure is not None:
         found["novelty"] = _residual(graph, model, rows, support)
@@ -157,7 +157,7 @@ def _(block: Rules, graph: Graph, model: RuleModel, rows: Rows) -> Added:
     """Firings of rules, those of as many conditions together, times their weights."""
     firings = _firings(block, graph, model.tree, rows)
     if not firings:
-        return Added(None, lambda: "", None)
+        return Added(None, lambda: "", lambda: "")
     table = np.column_stack([block.weight, np.abs(block.weight).sum(axis=1)]).T
     sums: Value | None = None
     for rules, phi in firings:
@@ -165,14 +165,16 @@ def _(block: Rules, graph: Graph, model: RuleModel, rows: Rows) -> Added:
         sums = own if sums is None else graph("Add", sums, own)
 
     order = np.concatenate([rules for rules, _ in firings])
-    joined, behind = graph.join([phi for _, phi in firings]), model.rows_behind
-    # Deviations are part of the triangle: onnxruntime takes a single factor into the product behind it as a float32.
-    triangle = (behind.triangle * behind.per_deviation)[:, order]
-    lengths = graph("MatMul", triangle, graph("Sub", joined, behind.mean[order][:, None]))
-    leverage = graph.total(graph("Mul", lengths, lengths), 0)
+
+    def leverage() -> Value:
+        joined, behind = graph.join([phi for _, phi in firings]), model.rows_behind
+        # Deviations are part of the triangle: onnxruntime takes a single factor into a product behind it as a float32.
+        triangle = (behind.triangle * behind.per_deviation)[:, order]
+        lengths = graph("MatMul", triangle, graph("Sub", joined, behind.mean[order][:, None]))
+        return graph.total(graph("Mul", lengths, lengths), 0)
 
     def parts() -> Value:
-        applies = graph.take(joined, np.argsort(order))
+        applies = graph.take(graph.join([phi for _, phi in firings]), np.argsort(order))
         by_rule = graph("Transpose", applies, perm=[1, 0])
         return graph("Mul", graph.insert_axis(by_rule, 2), block.weight)
 
@@ -207,9 +209,8 @@ def _(block: CurvesAndMaps, graph: Graph, model: RuleModel, rows: Rows) -> Added
     """The values of the cells that rows are in, and the leverage of the thinnest of them."""
     bin_of = {column: _bins(block, graph, rows, column) for column in block.cuts_of_column}
     value = np.column_stack([block.value, np.abs(block.value).sum(axis=1)])
-    thinness = 1 / (1 + block.support)
     found: list[Value] = []
-    thin: list[Value] = []
+    cells: list[Value] = []
     for term, columns in enumerate(block.term_columns):
         cell: Value | None = None
         for column, step in zip(columns, block.steps(term), strict=True):
@@ -217,7 +218,7 @@ def _(block: CurvesAndMaps, graph: Graph, model: RuleModel, rows: Rows) -> Added
             cell = own if cell is None else graph("Add", cell, own)
         assert cell is not None
         found.append(graph("Gather", value[block.cells(term)], cell, axis=0))
-        thin.append(graph.look_up(thinness[block.cells(term)], cell))
+        cells.append(cell)
     total = found[0]
     for own in found[1:]:
         total = graph("Add", total, own)
@@ -226,7 +227,12 @@ def _(block: CurvesAndMaps, graph: Graph, model: RuleModel, rows: Rows) -> Added
         every = graph.join([graph.insert_axis(own, 1) for own in found], axis=1)
         return graph.take(every, np.arange(block.value.shape[1]), axis=2)
 
-    return Added(graph("Transpose", total, perm=[1, 0]), parts, graph.insert_axis(graph("Max", *thin), 0))
+    def leverage() -> Value:
+        thinness = 1 / (1 + block.support)
+        thin = [graph.look_up(thinness[block.cells(term)], cell) for term, cell in enumerate(cells)]
+        return graph.insert_axis(graph("Max", *thin), 0)
+
+    return Added(graph("Transpose", total, perm=[1, 0]), parts, leverage)
 
 
 def _bins(block: CurvesAndMaps, graph: Graph, rows: Rows, column: int) -> Value:
@@ -270,8 +276,8 @@ def _rows_behind(graph: Graph, model: RuleModel, rows: Rows, added: list[Added],
     """How many training rows the answers average, were all gates open, shape (1, n_rows)."""
     leverage = graph("Expand", np.array([[model.rows_behind.least]]), rows.shape(1))
     for block in added:
-        if block.leverage is not None:
-            leverage = graph("Add", leverage, block.leverage)
+        if block.sums is not None:
+            leverage = graph("Add", leverage, block.leverage())
     if distance is None:
         return graph("Div", 1.0, leverage)
     away = graph("Div", graph.insert_axis(distance, 0), model.neighbours.far)
