@@ -215,8 +215,7 @@ class Answers(Generic[AnyModel]):
     def predict_evidence(self, X: ArrayLike) -> Evidence:
         """Belief, plausibility, ignorance and conflict of each row.
 
-        Rules: the probability, believed as far as training rows are behind it. Ignorance measures how few these are,
-        and ``rows`` counts them. Trees: the paper's masses, combined by Dempster's rule. Ignorance is what no rule
+        The paper's masses, combined by Dempster's rule or as ``combination`` has it. Ignorance is the mass that no rule
         commits to a class.
 
         Parameters
@@ -227,24 +226,6 @@ class Answers(Generic[AnyModel]):
         Returns
         -------
         Evidence
-            For rules a :class:`ferl.RuleEvidence`.
-
-        Examples
-        --------
-        Two answers of 50 %. One row lies among 3,000 training rows, the other among five:
-
-        >>> import numpy as np
-        >>> from ferl import FERLClassifier
-        >>> rng = np.random.default_rng(0)
-        >>> x = np.concatenate([rng.normal(size=3000), rng.normal(size=5) + 8])
-        >>> y = np.where(x < 4, x, 8 - x) + rng.logistic(size=len(x)) / 3 > 0
-        >>> evidence = FERLClassifier(random_state=0).fit(x[:, None], y).predict_evidence([[0.025], [8.05]])
-        >>> evidence.probability[:, 1].round(1)
-        array([0.5, 0.5])
-        >>> evidence.rows.round()
-        array([692.,   4.])
-        >>> evidence.ignorance.round(3)
-        array([0.001, 0.197])
         """
         rows = self._rows(X)
         return self.model_.evidence(rows, n_threads(self.n_jobs))

@@ -15,7 +15,7 @@ from ferl._learn.grow_rules import fit_rules
 from ferl._learn.rows import Block, Rows
 from ferl._learn.update import update_rules
 from ferl._learn.update_rules import with_curvature_of
-from ferl._models.evidence import SET_LEVEL, checked_level
+from ferl._models.evidence import SET_LEVEL, RuleEvidence, checked_level
 from ferl._models.rule_model import RuleModel
 from ferl._models.settings import MAX_CONDITIONS, MAX_MAPS, VARIANTS, RuleSettings, check_words
 from ferl._models.words import LinguisticVariable
@@ -283,6 +283,41 @@ class FERLClassifier(FERLEstimator[RuleModel]):
         rows = self._rows(X)
         scores = self.model_.decision_scores(rows, n_threads(self.n_jobs))
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+
+    def predict_evidence(self, X: ArrayLike) -> RuleEvidence:
+        """The probability of each row, believed as far as training rows are behind it.
+
+        Ignorance measures how few training rows are behind an answer, and ``rows`` counts them. It does not repeat the
+        probability: an answer of 50 % may rest on thousands of rows or on five.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows to judge.
+
+        Returns
+        -------
+        RuleEvidence
+            Belief, plausibility, probability, ignorance, rows and conflict.
+
+        Examples
+        --------
+        Two answers of 50 %. One row lies among 3,000 training rows, the other among five:
+
+        >>> import numpy as np
+        >>> from ferl import FERLClassifier
+        >>> rng = np.random.default_rng(0)
+        >>> x = np.concatenate([rng.normal(size=3000), rng.normal(size=5) + 8])
+        >>> y = np.where(x < 4, x, 8 - x) + rng.logistic(size=len(x)) / 3 > 0
+        >>> evidence = FERLClassifier(random_state=0).fit(x[:, None], y).predict_evidence([[0.025], [8.05]])
+        >>> evidence.probability[:, 1].round(1)
+        array([0.5, 0.5])
+        >>> evidence.rows.round()
+        array([692.,   4.])
+        >>> evidence.ignorance.round(3)
+        array([0.001, 0.197])
+        """
+        return self.model_.evidence(self._rows(X), n_threads(self.n_jobs))
 
     def predict_set(self, X: ArrayLike, *, level: float = SET_LEVEL) -> Bools:
         """The fewest, most probable classes whose beliefs sum to the level, bool of shape (n_samples, n_classes).

@@ -19,7 +19,7 @@ from ferl._util.arrays import Bools, Floats, core_ready
 
 # Why a row has no answer, in words that programs may rely on, and in those that people read.
 ABSTENTIONS: Mapping[str, str] = {
-    "all_classes": "no smaller set of classes is believed enough",
+    "all_classes": "every class stays possible",
     "no_evidence": "no training row supports an answer",
     "risk": "the promise on errors does not cover their answer",
     "novelty": "they are too novel for the promise on errors",

@@ -125,8 +125,8 @@ class Evidence:
 
         Parameters
         ----------
-        level : None
-            The paper's sets have no level; those of :class:`RuleEvidence` have one.
+        level : float, default=None
+            Refused: the paper's sets have no level; those of :class:`RuleEvidence` have one.
         """
         if level is not None:
             raise ValueError(
