@@ -8,7 +8,7 @@ import pytest
 from cli_examples import ferl, write_table
 
 ROWS = 400
-ANSWERS = ["label", "probability", "set", "ignorance", "novelty", "abstention"]
+ANSWERS = ["label", "probability", "set", "ignorance", "rows", "novelty", "abstention"]
 
 
 def people(n_rows: int = ROWS, seed: int = 0):

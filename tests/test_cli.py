@@ -16,7 +16,7 @@ def test_demo_shows_rules_evidence_sets_contributions_novelty_and_an_abstention(
     result = ferl("demo", "--data", data, "--report", report)
     assert "report.html" in result.output
     assert "judged on the held-out rows" in report.read_text(encoding="utf-8")
-    for part in ("accuracy", "if ", "begin with", "belief", "plausibility", "ignorance", "clearest", "abstains"):
+    for part in ("accuracy", "if ", "begin with", "belief", "plausibility", "ignorance", "clearest", "no answer"):
         assert part in result.output
     for part in ("support lost", "What speaks for", "average training row", "because of", "in words"):
         assert part in result.output

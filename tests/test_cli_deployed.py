@@ -187,16 +187,18 @@ def test_certify_says_why_there_is_no_answer_as_predict_does(folder, tmp_path):
     rows = rare(3, 0)
     write_table(tmp_path / "far.csv", rows | {"x": [1e6] * 3})
     predict = ferl("predict", folder / "model.json", tmp_path / "far.csv", "-o", tmp_path / "o.csv")
-    assert "3 rows (100.0%) have no label: no rule says anything (abstention: no_evidence)" in predict.stderr
+    why = "no training row supports an answer"
+    assert f"3 rows (100.0%) have no label: {why} (abstention: no_evidence)" in predict.stderr
     told = ferl("certify", folder / "model.json", tmp_path / "far.csv", "--row", 2).stdout
-    assert told.startswith("No answer for row 2: no rule says anything, so that there is no label to prove.")
+    assert told.startswith(f"No answer for row 2: {why}, so that there is no label to prove.")
 
 
 def test_what_only_wide_rules_have_is_refused_in_the_words_of_the_shell(folder, tmp_path):
     ferl("fit", folder / "train.csv", "--target", "kind", "--model", "deep", "-o", tmp_path / "deep.json")
     predict = ["predict", tmp_path / "deep.json", folder / "new.csv", "--reasons", 2, "-o", tmp_path / "o.csv"]
     export = ["export", tmp_path / "deep.json", "--scorecard", tmp_path / "s.csv"]
-    for command, option in ((predict, "--reasons"), (export, "--scorecard")):
+    level = ["predict", tmp_path / "deep.json", folder / "new.csv", "--level", 0.8, "-o", tmp_path / "o.csv"]
+    for command, option in ((predict, "--reasons"), (export, "--scorecard"), (level, "--level")):
         told = refused(*command)
         assert f"{option} is about rules, whose evidence adds up; deep.json holds a tree (deep)" in told
         assert "--model rules" in told

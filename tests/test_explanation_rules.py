@@ -16,6 +16,7 @@ from sklearn.datasets import load_breast_cancer, load_iris
 
 from estimators import classifier
 from ferl import FERLClassifier, FERLTreeClassifier, overview
+from ferl._util.text import rows_text
 from real_tables import real_table
 from sentences import fitted
 from table_examples import fit_mixed, mixed_table, rows_beside
@@ -175,7 +176,13 @@ def test_no_support_is_no_answer_and_names_the_features():
     assert story.abstains
     assert story.label is story.changes is story.certified is None
     assert story.balance.support == 0
-    assert story.summary == "No answer: nothing is said, because petal length is 50 while training saw 1 to 6.9."
+    assert story.summary == (
+        "No answer: no training row supports an answer, because petal length is 50 while the training rows have 1 to "
+        "6.9."
+    )
+    assert story.rows == 0
+    assert "The answer rests on no training row." in str(story)
+    assert "do not use the model here" in str(story)
     assert "Proven" not in str(story)
     row["petal length"] = 9.0
     weakened = model.explain(row)
@@ -195,16 +202,63 @@ def test_a_row_between_classes_gets_no_label_and_both_sides_are_named():
     assert story.summary.startswith("No answer, ")
     assert ", which speaks for malignant; " in story.summary
     assert ", which speaks for benign" in story.summary
-    assert story.doubt.weak_firing == pytest.approx(story.ignorance)
+    assert "This is doubt, the classes are close: get a second opinion." in str(story)
+    assert story.doubt.thin_support == pytest.approx(story.ignorance)
 
 
-def test_causes_of_doubt_add_up_and_gates_only_add_to_it():
+def test_a_probable_class_that_few_rows_are_behind_is_ignorance_and_not_doubt():
+    bunch = load_breast_cancer(as_frame=True)
+    model, rest = FERLClassifier(random_state=0).fit(bunch.data[::2], bunch.target[::2]), bunch.data[1::2]
+    is_probable = model.predict_proba(rest).max(axis=1) > 0.8
+    unfounded = np.flatnonzero(is_probable & model.predict_set(rest).all(axis=1)).tolist()
+    stories = [model.explain(rest.iloc[index]) for index in unfounded]
+    is_outside = [story.doubt.main == "lost_support" for story in stories]
+    assert 0 < sum(is_outside) < len(stories)
+    for story, outside in zip(stories, is_outside, strict=True):
+        assert story.label is None
+        assert ("few training rows are like this row. The answer rests on " in story.summary) != outside
+        assert ("count by " in story.summary) == outside
+        told = story.to_text(500)
+        assert ("This is novelty, the row is unlike the training rows: do not use the model here." in told) == outside
+        assert ("This is ignorance, few training rows are like this row: collect such rows." in told) != outside
+        assert "get a second opinion" not in told
+
+
+def test_causes_of_ignorance_add_up_and_gates_only_add_to_it():
     for model, row in rows_of_all_kinds():
         story = model.explain(row, counterfactual=False)
+        evidence, support = model.predict_evidence(row), float(model.model_.supports(model._rows(row)).prod())
         assert story.doubt.lost_support >= 0
-        assert story.doubt.lost_support + story.doubt.weak_firing == pytest.approx(story.ignorance, abs=1e-12)
-        if story.balance.support == 1:
+        assert story.doubt.thin_support >= 0
+        assert story.doubt.weak_firing == story.doubt.conflict == 0
+        assert story.doubt.lost_support + story.doubt.thin_support == pytest.approx(story.ignorance, abs=1e-12)
+        if support == 1:
             assert story.doubt.lost_support == 0
+        if support > 0:  # what is left of the ignorance with open gates
+            assert story.doubt.thin_support == pytest.approx(1 / (1 + evidence.rows[0] / support), abs=1e-12)
+
+
+def test_a_story_tells_the_rows_behind_the_answer_and_never_calls_them_precision():
+    for model, row in rows_of_all_kinds():
+        story, rows = model.explain(row, counterfactual=False), float(model.predict_evidence(row).rows[0])
+        text = story.to_text(500)
+        assert story.rows == story.to_dict()["rows"] == rows
+        assert f"The answer rests on {rows_text(rows)}." in text
+        assert "precise" not in text
+        if not story.abstains and sum(story.in_set) == 1 and story.doubt.thin_support >= 0.1:
+            assert story.summary.endswith(f" The answer rests on {rows_text(rows)}.")
+
+
+def test_the_set_is_explained_by_the_beliefs_that_fall_short():
+    for model, row in rows_of_all_kinds():
+        story = model.explain(row, counterfactual=False)
+        lines = story._prediction_set().lines
+        assert bool(lines) == (sum(story.in_set) > 1)
+        for told in re.findall(r"a belief of (.*) %, and a set needs 66.7 %", " ".join(lines)):
+            ranked = np.sort(np.array(story.belief)[list(story.in_set)])
+            short = ranked.sum() if ranked.sum() < 2 / 3 else ranked[1:].sum()
+            assert float(told) == pytest.approx(100 * short, abs=0.051)
+            assert short < 2 / 3
 
 
 def test_the_story_agrees_with_the_readings_of_the_model():
@@ -391,15 +445,9 @@ def test_what_if_leaves_the_values_that_stay_as_they_are(kind):
 
 
 def test_no_probability_is_printed_outside_the_range_of_support_beside_it():
-    n_upper_ends = {2: 0, 3: 0, 5: 0}
     for model, row in rows_of_all_kinds():
         story = model.explain(row, counterfactual=False)
         (evidence,) = [section for section in story._sections if section.title == "Evidence"]
         for _, probability, support, _ in evidence.table.rows:
-            low, _, high = support.removesuffix(" %").replace("up to", "0 to").partition(" to ")
+            low, _, high = support.removesuffix(" %").partition(" to ")
             assert float(low) <= float(probability.removesuffix(" %")) <= float(high)
-            n_upper_ends[len(story.classes)] += support.startswith("up to")
-        assert bool(evidence.lines) == any(support.startswith("up to") for _, _, support, _ in evidence.table.rows)
-    assert n_upper_ends[2] == 0  # of two classes the range always holds the probability
-    assert n_upper_ends[3] > 0
-    assert n_upper_ends[5] > 0

@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ferl._models.evidence import Evidence
+    from ferl._models.evidence import Evidence, RuleEvidence
     from ferl._models.tree import FuzzyTree
     from ferl._tables import DescriptionError, TableDescription
     from ferl._tables.kinds import TableWarning, load_description
@@ -32,6 +32,7 @@ __all__ = [
     "ModelFileError",
     "NoveltyDetector",
     "Overview",
+    "RuleEvidence",
     "TableDescription",
     "TableWarning",
     "__version__",
@@ -49,7 +50,7 @@ __all__ = [
 
 # Loaded on first use: scikit-learn takes most of a second to import, and `ferl --help` does not need it.
 _MODULES = {
-    "_models.evidence": ["Evidence"],
+    "_models.evidence": ["Evidence", "RuleEvidence"],
     "_models.tree": ["FuzzyTree"],
     "_tables.kinds": ["DescriptionError", "TableDescription", "TableWarning", "load_description"],
     "_tables.schema": ["IdColumnWarning"],

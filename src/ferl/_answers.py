@@ -127,8 +127,8 @@ class Answers(Generic[AnyModel]):
     def predict(self, X: ArrayLike, *, decision: AnyDecision = "probable") -> NDArray[Any]:
         """Label of each row, shape (n_samples,).
 
-        A label is given even where :meth:`predict_set` abstains: where nothing fires all classes are equal, and it is
-        the first one.
+        A label is given even where :meth:`predict_set` abstains. Far outside the training range it is the most
+        frequent class of rules, and the first class of trees.
 
         Parameters
         ----------
@@ -215,6 +215,9 @@ class Answers(Generic[AnyModel]):
     def predict_evidence(self, X: ArrayLike) -> Evidence:
         """Belief, plausibility, ignorance and conflict of each row.
 
+        The paper's masses, combined by Dempster's rule or as ``combination`` has it. Ignorance is the mass that no rule
+        commits to a class.
+
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features)
@@ -228,7 +231,19 @@ class Answers(Generic[AnyModel]):
         return self.model_.evidence(rows, n_threads(self.n_jobs))
 
     def predict_set(self, X: ArrayLike) -> NDArray[np.bool_]:
-        """Classes in the prediction set, bool of shape (n_samples, n_classes); the whole row is an abstention."""
+        """Classes whose plausibility reaches the largest belief, bool of shape (n_samples, n_classes).
+
+        The set of all classes is an abstention.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of bool of shape (n_samples, n_classes)
+        """
         return self.predict_evidence(X).prediction_set()
 
     def support_deficit(self, X: ArrayLike) -> Floats:

@@ -60,8 +60,10 @@ class RiskControlledFERL(Wrapper):
     confidence : float, default=0.95
         Probability, over the draw of the calibration rows, with which the promise holds.
     signal : {"margin", "belief", "ignorance", "novelty", "learned"}, default="margin"
-        What decides which rows are answered: the largest pignistic margin, the largest belief of the best class, the
-        least ignorance, the least novelty; or a ranking learned from all of them.
+        What decides which rows are answered: the largest margin of probability between the two best classes, the
+        largest belief of the best class, the least ignorance, the least novelty; or a ranking learned from all of them.
+        The margin ranks right answers best. The ignorance of rules ranks answers by the training rows behind them,
+        whatever the probability: use it to leave out what the model hardly knows, not what it doubts.
     method : {"fixed_sequence", "bonferroni"}, default="fixed_sequence"
         How the threshold is found. "fixed_sequence" goes down from a start for as long as every test passes (Learn then
         Test); "bonferroni" tests a list of thresholds at an equal part of ``1 - confidence`` each.
@@ -527,7 +529,7 @@ def read_signal(estimator: Any, X: Any, name: str) -> Floats:
     X : array-like or data frame of shape (n_samples, n_features)
         Rows.
     name : {"margin", "belief", "ignorance", "novelty", "learned"}
-        Margin of the best class; its belief; minus the ignorance; minus the novelty; every signal that there is.
+        Margin of the best class before the next; its belief; minus the ignorance; minus the novelty; all of them.
     """
     if name == "novelty":
         return -novelty_of(estimator, X)

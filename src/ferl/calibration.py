@@ -117,10 +117,9 @@ class CalibratedFERL(ClassifierMixin, Wrapper):
     ``fit(X, y)`` learns the map from rows left out fold by fold, and gives the classifier all rows. ``calibrate(X, y)``
     learns it from other rows instead; an estimator that is already fitted needs nothing else.
 
-    Of trees the map moves beliefs and decides how the ignorance bets (:mod:`ferl.calibration`); the ignorance itself
-    is kept. Of rules it moves the probability, and the evidence is that of the weights which this probability
-    means: a temperature divides all weights of evidence by one number. Either way belief <= pignistic <= plausibility
-    still holds, and the label is the same. There is no guarantee: it is a fit.
+    Rules: the map moves the probability; the moved probability rests on the same training rows. Trees: the map moves
+    beliefs and decides which classes share the ignorance (:mod:`ferl.calibration`). For both, ignorance and the label
+    stay, and belief <= pignistic <= plausibility still holds. There is no guarantee: it is a fit.
     docs/results/calibration.md has what it gains.
 
     Parameters
@@ -234,7 +233,7 @@ class CalibratedFERL(ClassifierMixin, Wrapper):
         return self
 
     def predict_evidence(self, X: ArrayLike) -> Evidence:
-        """Calibrated evidence: beliefs and probabilities moved by the map, conflict and of trees ignorance kept.
+        """Calibrated evidence: the map moves beliefs and probabilities; ignorance and conflict stay.
 
         Parameters
         ----------
@@ -275,9 +274,21 @@ class CalibratedFERL(ClassifierMixin, Wrapper):
         chosen = Decision.of(decision, self.classes_)
         return np.asarray(self.classes_[decided(self.estimator_, X, evidence, chosen)])
 
-    def predict_set(self, X: ArrayLike) -> NDArray[np.bool_]:
-        """Classes that the calibrated evidence cannot rule out, bool of shape (n_samples, n_classes)."""
-        return self.predict_evidence(X).prediction_set()
+    def predict_set(self, X: ArrayLike, *, level: float | None = None) -> NDArray[np.bool_]:
+        """Classes in the sets of the calibrated evidence, bool of shape (n_samples, n_classes).
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows.
+        level : float, default=None
+            Rules: what the beliefs of a set must sum to; None: 2/3. Trees have no level.
+
+        Returns
+        -------
+        ndarray of bool of shape (n_samples, n_classes)
+        """
+        return self.predict_evidence(X).prediction_set(level)
 
     def novelty(self, X: ArrayLike) -> Floats:
         """Novelty by the classifier inside, shape (n_samples,)."""

@@ -231,8 +231,10 @@ class _Server:
     def predict(self, model_input: pd.DataFrame, params: Mapping[str, Any] | None = None) -> pd.DataFrame:
         """Return label, probability, set, ignorance, novelty, abstention; and of each class its probability and bounds.
 
-        An abstaining row has no label and no probability, unless the parameter ``guess`` says so; ``abstention`` says
-        why, and ``belief`` and ``plausibility`` are the bounds of the classes. ``decision`` is that
+        Rules have ``rows`` as well, about how many training rows the answer rests on.
+
+        An abstaining row has no label and no probability, unless the parameter ``guess`` is true; ``abstention`` has
+        the cause, and ``belief`` and ``plausibility`` are the bounds of the classes. ``decision`` is that
         of :meth:`ferl.FERLClassifier.predict` as text: a name, a number, or costs as JSON, ``{"true": {"predicted":
         cost}}``. ``reasons`` asks for so many columns of what spoke for the label, or
         with ``wished`` of what cost a row most on its way to that class, as :func:`ferl.export.reason_codes` says it.

@@ -15,11 +15,12 @@ from ferl._learn.grow_rules import fit_rules
 from ferl._learn.rows import Block, Rows
 from ferl._learn.update import update_rules
 from ferl._learn.update_rules import with_curvature_of
+from ferl._models.evidence import SET_LEVEL, RuleEvidence, checked_level
 from ferl._models.rule_model import RuleModel
 from ferl._models.settings import MAX_CONDITIONS, MAX_MAPS, VARIANTS, RuleSettings, check_words
 from ferl._models.words import LinguisticVariable
 from ferl._sklearn import Interval, StrOptions
-from ferl._util.arrays import Floats
+from ferl._util.arrays import Bools, Floats
 from ferl._util.threads import n_threads
 
 _TREES = 'the paper\'s trees are FERLTreeClassifier("deep" | "medium" | "compact").'
@@ -29,9 +30,10 @@ class FERLClassifier(FERLEstimator[RuleModel]):
     """A list of short fuzzy rules whose evidence adds up.
 
     Each rule has one to three conditions and supports or opposes every class with a weight of evidence, in proportion
-    to how far a row fits it. The weights add up to scores, whose softmax is the probability, and they determine belief
-    and plausibility of every class by Dempster's rule. Where weights cancel, or values lie outside the training range,
-    ignorance grows: it widens the prediction set, up to all classes, which is an abstention. See docs/guide/rules.md.
+    to how far a row fits it. The weights add up to scores, whose softmax is the probability. The evidence discounts it
+    by the number of training rows that an answer rests on: the fewer they are, the larger is the ignorance. A set of
+    classes needs a belief of 2/3; where all classes together have less, the classifier abstains. See
+    docs/guide/evidence.md.
 
     Tables of at least 1,000 rows may get curves of single features and maps of pairs as well, which add to the scores
     what the rules leave unexplained.
@@ -89,7 +91,7 @@ class FERLClassifier(FERLEstimator[RuleModel]):
     monotonic_cst : array-like of int of shape (n_features,) or dict, default=None
         With two classes: 1 for a feature with which the log-odds of the second class may only rise, -1: only fall, 0:
         neither. A dict names the features it constrains. Holds for all values: outside the training range such a
-        feature counts as its nearest end in scores and probabilities; its gate takes away from belief alone.
+        feature counts as its nearest end in scores and probabilities; its gate lowers belief alone.
     n_jobs : int, default=None
         Threads; -1: all cores, never more than ``OMP_NUM_THREADS`` where that is set. Results do not depend on it.
     random_state : int, RandomState or None, default=None
@@ -281,6 +283,69 @@ class FERLClassifier(FERLEstimator[RuleModel]):
         rows = self._rows(X)
         scores = self.model_.decision_scores(rows, n_threads(self.n_jobs))
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+
+    def predict_evidence(self, X: ArrayLike) -> RuleEvidence:
+        """The probability of each row, believed as far as training rows are behind it.
+
+        Ignorance measures how few training rows are behind an answer, and ``rows`` counts them. It does not repeat the
+        probability: an answer of 50 % may rest on thousands of rows or on five.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows to judge.
+
+        Returns
+        -------
+        RuleEvidence
+            Belief, plausibility, probability, ignorance, rows and conflict.
+
+        Examples
+        --------
+        Two answers of 50 %. One row lies among 3,000 training rows, the other among five:
+
+        >>> import numpy as np
+        >>> from ferl import FERLClassifier
+        >>> rng = np.random.default_rng(0)
+        >>> x = np.concatenate([rng.normal(size=3000), rng.normal(size=5) + 8])
+        >>> y = np.where(x < 4, x, 8 - x) + rng.logistic(size=len(x)) / 3 > 0
+        >>> evidence = FERLClassifier(random_state=0).fit(x[:, None], y).predict_evidence([[0.025], [8.05]])
+        >>> evidence.probability[:, 1].round(1)
+        array([0.5, 0.5])
+        >>> evidence.rows.round()
+        array([692.,   4.])
+        >>> evidence.ignorance.round(3)
+        array([0.001, 0.197])
+        """
+        return self.model_.evidence(self._rows(X), n_threads(self.n_jobs))
+
+    def predict_set(self, X: ArrayLike, *, level: float = SET_LEVEL) -> Bools:
+        """The fewest, most probable classes whose beliefs sum to the level, bool of shape (n_samples, n_classes).
+
+        The set of all classes is an abstention: the classes are close, or few training rows are behind the answer. The
+        level is no promise that so many sets hold the true class; :class:`ferl.ConformalFERL` makes one.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows.
+        level : float, default=2/3
+            Above 0 and at most 1. A higher level makes larger sets.
+
+        Returns
+        -------
+        ndarray of bool of shape (n_samples, n_classes)
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from ferl import FERLClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> clf = FERLClassifier(random_state=0).fit(X[::2], y[::2])
+        >>> [float(clf.predict_set(X[1::2], level=level).sum(axis=1).mean().round(2)) for level in (0.5, 2 / 3, 0.9)]
+        [1.0, 1.0, 1.35]
+        """
+        return self.predict_evidence(X).prediction_set(checked_level(level))
 
     def contributions(self, X: ArrayLike) -> Floats:
         """What each rule, curve and map adds to the scores, shape (n_samples, n_terms + 1, n_classes).

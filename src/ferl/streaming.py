@@ -145,7 +145,8 @@ def predict_batches(estimator: FERLEstimator[Any], batches: Iterable[Any]) -> It
     Yields
     ------
     Evidence
-        Of one batch: belief, plausibility, ignorance, ``pignistic``, ``prediction_set()``.
+        Of one batch, as from :meth:`ferl.FERLClassifier.predict_evidence`: belief, plausibility, probability,
+        ignorance, of rules ``rows``, and ``prediction_set()``.
 
     Examples
     --------
@@ -168,12 +169,13 @@ def predict_parquet(
     *,
     decision: AnyDecision = "probable",
     guess: bool = False,
+    level: float | None = None,
 ) -> int:
     """Judge the rows of a Parquet or CSV file, and write them with their answers to another one.
 
-    What ``ferl predict`` does, without a model file: label, probability, set, ignorance, novelty and abstention are
-    added to the columns of the file, in memory that does not grow with it. A row that abstains has no label, and
-    abstention says why. Categories that training did not have give a warning.
+    What ``ferl predict`` does, without a model file: label, probability, set, ignorance, of rules the rows behind the
+    answer, novelty and abstention are added to the columns of the file, in memory that does not grow with it. A row
+    that abstains has no label, and abstention has the cause. Categories that training did not have give a warning.
 
     Parameters
     ----------
@@ -187,6 +189,8 @@ def predict_parquet(
         How the label is chosen; see :meth:`ferl.FERLClassifier.predict`.
     guess : bool, default=False
         Whether a row that abstains has its label all the same.
+    level : float, default=None
+        What the beliefs of a set must sum to; see :meth:`ferl.FERLClassifier.predict_set`. Rules alone; None: 2/3.
 
     Returns
     -------
@@ -198,7 +202,7 @@ def predict_parquet(
 
     model = estimator._fitted()
     chosen = Decision.of(decision, model.classes)
-    file, wanted = TableFile(Path(source), FileForm()), Wanted(rule=Rule(chosen), guess=guess)
+    file, wanted = TableFile(Path(source), FileForm()), Wanted(rule=Rule(chosen, level=level), guess=guess)
     outcome = judge_file(model, file, str(out), wanted, False, estimator.n_jobs)
     for note in outcome.notes:
         warnings.warn(note, UserWarning, stacklevel=2)

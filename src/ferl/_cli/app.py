@@ -116,6 +116,7 @@ def predict(
         None, help="File from ferl calibrate: sets, abstention and p-values that keep a promise."
     ),
     alpha: float | None = shell.ALPHA,
+    level: float | None = shell.LEVEL,
     radius: bool = Option(
         False, "--radius", help="Add how far numbers may move, in spreads, while the label provably stays."
     ),
@@ -130,9 +131,10 @@ def predict(
 ) -> None:
     """Judge the rows of a table by a model, a file of any size in constant memory.
 
-    Adds the columns label, probability (of the label), set (the classes that stay possible, "a|b"), ignorance, novelty,
-    and abstention (why a row has no answer: all_classes, no_evidence, risk, novelty, no_promise). A row whose set is
-    all classes abstains: it has no label, unless --guess is given. With a calibration that promises an error rate, the
+    Adds the columns label, probability (of the label), set (of classes, "a|b"), ignorance, rows (about how many
+    training rows the answer of rules rests on), novelty, and abstention (why a row has no answer: all_classes,
+    no_evidence, risk, novelty, no_promise). A row whose set is all classes abstains: it has no label, unless --guess is
+    given. With a calibration that promises an error rate, the
     rows that it leaves out abstain instead, whatever their set. Sets go by probability, so that the label of another
     --decision may lie outside. Columns that the model does not know are passed on. Categories that training did not
     have are counted and named on standard error.
@@ -156,7 +158,7 @@ def explain(
     changes: bool = Option(True, help="Whether to search for what would change the label."),
     form: Any = None,
 ) -> None:
-    """Tell the story of one row: rules, evidence, doubt, novelty, and the nearest change that alters the label.
+    """Explain one row: rules, evidence, ignorance, novelty, and the nearest change that alters the label.
 
     The file is read only as far as the row.
 
@@ -192,6 +194,7 @@ def evaluate(
     target: str = shell.TARGET,
     calibration: Path | None = Option(None, help="File from ferl calibrate, to test what it promises."),
     alpha: float | None = shell.ALPHA,
+    level: float | None = shell.LEVEL,
     decision: str | None = shell.DECISION,
     as_json: bool = shell.JSON,
     form: Any = None,

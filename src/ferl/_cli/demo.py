@@ -29,6 +29,7 @@ from ferl._tables.table_files import open_sink
 from ferl._tell.page import Block, Section, Table, as_rich
 from ferl._util.arrays import Floats
 from ferl._util.files import replace_text
+from ferl._util.text import rows_text
 from ferl.detector import NoveltyDetector
 from ferl.export import export_text
 from ferl.report import write_report
@@ -149,7 +150,7 @@ def _answers(model: FERLClassifier, data: _Data) -> list[tuple[str, list[Section
     rows, truth = data.named(data.X[1]), data.y[1]
     evidence = model.predict_evidence(rows)
     clear = int(np.argmax(evidence.belief.max(axis=1)))
-    # In doubt between classes, not for lack of support.
+    # In doubt between classes, not outside the training range.
     is_inside = model.support_deficit(rows).sum(axis=1) == 0
     doubtful = int(np.argmin(np.where(is_inside, evidence.probability.max(axis=1), np.inf)))
     answers = [
@@ -168,7 +169,7 @@ def _answer(title: str, row: Floats, truth: str, model: FERLClassifier, data: _D
     evidence = model.predict_evidence(data.named(row[None]))
     members = [str(label) for label, inside in zip(model.classes_, evidence.prediction_set()[0], strict=True) if inside]
     is_open = len(members) == len(model.classes_)
-    answer = "abstains, every class remains possible" if is_open else "{" + ", ".join(members) + "}"
+    answer = "no answer" if is_open else "{" + ", ".join(members) + "}"
     # The values of the features that move answers most.
     moving = list(dict.fromkeys(feature for shape in read_shapes(model.model_).all for feature in shape.features))
     values = ", ".join(f"{data.features[j]} {row[j]:.4g}" for j in moving[:4])
@@ -179,11 +180,12 @@ def _answer(title: str, row: Floats, truth: str, model: FERLClassifier, data: _D
         )
     ]
     bars.append(("ignorance", _bar(0.0, evidence.ignorance[0]), f"{evidence.ignorance[0]:.2f}"))
+    rests = f"The answer rests on {rows_text(float(evidence.rows[0]))}."
     lost = model.support_deficit(data.named(row[None]))[0]
     named = [f"{data.features[j]} {lost[j]:.2f}" for j in np.argsort(-lost, kind="stable") if lost[j] > 0.005]
     more = f", and {len(named) - 4} more" if len(named) > 4 else ""
-    outside = f"outside what training saw, support lost: {', '.join(named[:4])}{more}"
-    blocks: list[Block] = [values, Table((), tuple(bars), "lll"), *[outside] * bool(named)]
+    outside = f"outside the training range, support lost: {', '.join(named[:4])}{more}"
+    blocks: list[Block] = [values, Table((), tuple(bars), "lll"), rests, *[outside] * bool(named)]
     return Section(f"{title}: {answer}{truth}", tuple(blocks))
 
 

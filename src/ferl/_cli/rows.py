@@ -69,7 +69,7 @@ def run_predict(asked: Namespace) -> None:
 
 
 def rule_of(asked: Namespace, model: Model) -> Rule:
-    """How answers are chosen by --decision, --calibration and --alpha; what they cannot promise is refused."""
+    """How answers are chosen by --decision, --calibration, --alpha and --level; what cannot be promised is refused."""
     decision = decision_of(asked.decision, model)
     promised = None if asked.calibration is None else read_calibration(asked.calibration, model, asked.model)
     conformal = None if promised is None else promised.conformal
@@ -81,6 +81,12 @@ def rule_of(asked: Namespace, model: Model) -> Rule:
             f"--alpha is {asked.alpha:g}, but there are no calibrated sets. Run ferl calibrate MODEL rows.csv --target "
             "COLUMN -o calibration.json, and add --calibration calibration.json."
         )
+    if asked.level is not None:
+        check_rules(model, "--level", asked.model)
+        if conformal is not None:
+            raise CommandError(f"--level is {asked.level:g}, but the sets are those of --calibration. Use --alpha.")
+        if not 0 < asked.level <= 1:
+            raise CommandError(f"--level is {asked.level:g}; it must be above 0 and at most 1, such as 0.8.")
     if promised is not None and promised.control is not None:
         kept = promised.control.decision
         if asked.decision is not None and decision != kept:
@@ -90,7 +96,7 @@ def rule_of(asked: Namespace, model: Model) -> Rule:
                 f"{asked.decision}."
             )
         decision = kept
-    return Rule(decision, promised, asked.alpha)
+    return Rule(decision, promised, asked.alpha, asked.level)
 
 
 def decision_of(text: str | None, model: Model) -> Decision:

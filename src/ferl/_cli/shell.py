@@ -47,6 +47,11 @@ TARGET = Option(help="Column that holds the labels.")
 ROW = Option(help="Which row, counted from 1; the header does not count.")
 JSON = Option(False, "--json", help="Print JSON.")
 ALPHA = Option(None, help="How often a set may miss the true class.  [default: as calibrated]")
+LEVEL = Option(
+    None,
+    help="What the beliefs of a set must sum to: a higher level makes larger sets. For rules, without --calibration.  "
+    "[default: 2/3]",
+)
 DECISION = Option(
     None,
     help="The label: the most probable class (probable); the one most probable compared with its frequency in training "

@@ -71,7 +71,7 @@ class Wanted:
 
 
 def answer_columns(model: Model, rows: Floats, judged: Judgement, wanted: Wanted) -> dict[str, Any]:
-    """Label, its probability, the prediction set as text, ignorance, and what else is wanted, by name.
+    """Label, its probability, the prediction set as text, ignorance, of rules the rows behind, and what else is wanted.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def answer_columns(model: Model, rows: Floats, judged: Judgement, wanted: Wanted
         "label": pa.array(model.classes.tolist()).take(pa.array(judged.label, mask=silent)),
         "probability": pa.array(judged.confidence, mask=silent),
         "set": set_texts(judged.sets, model.classes),
-        "ignorance": pa.array(judged.evidence.ignorance),
+        **{name: pa.array(own) for name, own in judged.evidence.figures.items()},
     }
     if wanted.with_novelty:
         columns["novelty"] = pa.array(judged.novelty, from_pandas=True)

@@ -29,7 +29,8 @@ def nonconformity(
     evidence : Evidence
         What the classifier says about the rows.
     score : {"plausibility", "probability", "aps", "raps"}
-        "plausibility": one minus the plausibility of the class. "probability": one minus its pignistic probability.
+        "plausibility": one minus the plausibility of the class. Rules: the reliability times one minus the probability,
+        so that sets are larger where few training rows are behind an answer. "probability": one minus its probability.
         "aps": probability of all classes that are more probable, plus that of the class itself [1]_. "raps": the same
         plus ``penalty`` for every rank of the class beyond ``free_classes`` in the order of probability [2]_.
     chance : ndarray of shape (n_samples,), default=None

@@ -20,7 +20,7 @@ from ferl._util.arrays import Bools, Floats, core_ready
 # Why a row has no answer, in words that programs may rely on, and in those that people read.
 ABSTENTIONS: Mapping[str, str] = {
     "all_classes": "every class stays possible",
-    "no_evidence": "no rule says anything",
+    "no_evidence": "no training row supports an answer",
     "risk": "the promise on errors does not cover their answer",
     "novelty": "they are too novel for the promise on errors",
     "no_promise": "the promise on errors could not be made",
@@ -41,11 +41,14 @@ class Rule:
         What calibration rows promise.
     alpha : float or None, default=None
         How often a set may miss the true class, with such rows; None: as they were calibrated for.
+    level : float or None, default=None
+        What the beliefs of a set must sum to, without such rows; of rules alone. None: 2/3.
     """
 
     decision: Decision = PROBABLE
     calibration: Calibration | None = None
     alpha: float | None = None
+    level: float | None = None
 
 
 AS_FITTED = Rule()  # the most probable class, and the model's own sets
@@ -115,7 +118,7 @@ def judge(model: Model, rows: Floats, rule: Rule, *, with_novelty: bool = False,
     novelty = model.novelty(rows, n_threads=n_threads) if needs_novelty else None
     moved = evidence if promised.moved is None else promised.moved(evidence)
     if promised.conformal is None:
-        sets = moved.prediction_set()
+        sets = moved.prediction_set(rule.level)
     else:
         sets = promised.conformal.sets(evidence, promised.conformal.alpha if rule.alpha is None else rule.alpha)
     if promised.control is None:
@@ -183,5 +186,8 @@ class Predictor:
         return self._model.classes[chosen.decide(self._model, self._row(row))[0]]
 
     def predict_evidence(self, row: Any) -> Evidence:
-        """Belief, plausibility, ignorance and conflict, arrays of one row; ``row`` as in :meth:`predict_proba`."""
+        """Belief, plausibility, ignorance and conflict, of rules ``rows`` as well: arrays of one row.
+
+        ``row`` as in :meth:`predict_proba`. ``prediction_set()`` of the evidence is the set of classes.
+        """
         return self._model.evidence(self._row(row))

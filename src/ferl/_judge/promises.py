@@ -352,7 +352,7 @@ class RiskControl:
         """The outcome in sentences; ``otherwise``: a further remedy of a test that began at an unlucky place."""
         wish = f"at most {_percent(self.risk)} errors among answered rows, with {_percent(self.confidence)} confidence"
         if self.met:
-            # Of ignorance and novelty less is better, and the signal is their negative.
+            # Less ignorance and less novelty are better: the signal is their negative.
             is_negative = self.signal in ("ignorance", "novelty")
             limit = f"at most {-self.threshold:.4g}" if is_negative else f"at least {self.threshold:.4g}"
             rows = "All rows" if self.threshold == -math.inf else f"Rows with {self.signal} of {limit}"

@@ -22,7 +22,7 @@ SET_LEVEL = 2 / 3  # what the belief of a set must reach
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Evidence:
-    """The combined evidence for a block of rows.
+    """The evidence of a tree for a block of rows; that of rules is a :class:`RuleEvidence`.
 
     The masses lie on single classes (``belief``) and on the set of all classes (``ignorance``), and sum to one. For
     every class ``belief <= pignistic <= plausibility``.
@@ -34,8 +34,7 @@ class Evidence:
     ignorance : ndarray of shape (n_samples,)
         Mass committed to no class: 1 when no rule applies.
     conflict : ndarray of shape (n_samples,)
-        Share of the evidence that contradicted itself: the mass that Dempster's normalisation removed from the evidence
-        of a tree, or the share of all weights of evidence that cancelled.
+        Share of the evidence that contradicted itself: the mass that Dempster's normalisation removed.
     classes : ndarray of shape (n_classes,)
         Labels, in the order of the columns.
 
@@ -61,6 +60,11 @@ class Evidence:
     def __len__(self) -> int:
         return len(self.belief)
 
+    @property
+    def figures(self) -> dict[str, Floats]:
+        """What a table of answers has of each row, by name; arrays of shape (n_samples,)."""
+        return {"ignorance": self.ignorance}
+
     def arrays(self) -> dict[str, Floats]:
         """All that differs from row to row, by the names of the attributes."""
         return {name: value for name, value in vars(self).items() if name != "classes"}
@@ -77,8 +81,8 @@ class Evidence:
         return replace(parts[0], **arrays)
 
     def __repr__(self) -> str:
-        n_rows, n_classes = self.belief.shape
-        return f"<Evidence: {n_rows} rows, {n_classes} classes, mean ignorance {self.ignorance.mean():.3f}>"
+        (n_rows, n_classes), mean = self.belief.shape, self.ignorance.mean()
+        return f"<{type(self).__name__}: {n_rows} rows, {n_classes} classes, mean ignorance {mean:.3f}>"
 
     @property
     def plausibility(self) -> Floats:
@@ -114,11 +118,21 @@ class Evidence:
         least = np.maximum(self.ignorance, _LEAST_IGNORANCE)
         return np.asarray(self.belief.shape[1] * self.belief / least[:, None] + 1.0)
 
-    def prediction_set(self) -> Bools:
+    def prediction_set(self, level: float | None = None) -> Bools:
         """Classes whose plausibility is at least the largest belief but for 1e-12, shape (n_samples, n_classes).
 
         A smaller difference is a tie that rounding would decide. The set of all classes is an abstention.
+
+        Parameters
+        ----------
+        level : float, default=None
+            Refused: the paper's sets have no level; those of :class:`RuleEvidence` have one.
         """
+        if level is not None:
+            raise ValueError(
+                f"level is {level!r}, but the sets of trees have no level: they hold each class whose plausibility "
+                "reaches the largest belief. Leave level out, or use FERLClassifier."
+            )
         return np.asarray(self.plausibility >= self.belief.max(axis=1, keepdims=True) - _core.TIE)
 
     # What calibration moves: how the committed mass is divided, and how the ignorance is shared.
@@ -190,12 +204,20 @@ class RuleEvidence(Evidence):
 
     Attributes
     ----------
-    belief, ignorance, conflict, classes
-        As in :class:`Evidence`.
+    belief : ndarray of shape (n_samples, n_classes)
+        The probability times the reliability.
+    ignorance : ndarray of shape (n_samples,)
+        One minus the reliability: large where few training rows are behind the answer, 1 where there are none. It does
+        not repeat the probability: an answer of 50 % may rest on thousands of rows, one of 99 % on four.
+    conflict : ndarray of shape (n_samples,)
+        Share of all weights of evidence, for and against, that cancelled. It is often high, and no alarm.
+    classes : ndarray of shape (n_classes,)
+        Labels, in the order of the columns.
     softmax : ndarray of shape (n_samples, n_classes)
         The probability: the softmax of the scores.
     rows : ndarray of shape (n_samples,)
-        About how many training rows each answer rests on; 0 where all gates are closed.
+        About how many training rows each answer rests on: the number of rows that it averages, less where the nearest
+        kept row is far away, or values lie outside the training range. 0 where a gate is closed.
 
     Examples
     --------
@@ -247,6 +269,11 @@ class RuleEvidence(Evidence):
         return cls(belief, 1 - reliability, conflict, classes, probability, support * n_behind)
 
     @property
+    def figures(self) -> dict[str, Floats]:
+        """Ignorance, and the training rows that answers rest on."""
+        return {"ignorance": self.ignorance, "rows": self.rows}
+
+    @property
     def probability(self) -> Floats:
         """The softmax of the scores, shape (n_samples, n_classes)."""
         return self.softmax
@@ -283,7 +310,7 @@ class RuleEvidence(Evidence):
         """
         return np.asarray(PRIOR_ROWS * self.softmax / np.maximum(self.ignorance, _LEAST_IGNORANCE)[:, None])
 
-    def prediction_set(self, level: float = SET_LEVEL) -> Bools:
+    def prediction_set(self, level: float | None = None) -> Bools:
         """The fewest, most probable classes whose beliefs sum to the level, shape (n_samples, n_classes).
 
         Classes that are as probable as the last of them but for 1e-12 are in the set, too. All classes where they do
@@ -291,19 +318,25 @@ class RuleEvidence(Evidence):
 
         Parameters
         ----------
-        level : float, default=2/3
-            Above 0 and at most 1. A set of a higher level holds those of lower ones.
+        level : float, default=None
+            Above 0 and at most 1; None: 2/3. A set of a higher level holds those of lower ones.
 
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        if isinstance(level, bool) or not isinstance(level, Real) or not 0 < level <= 1:
-            raise ValueError(f"level is {level!r}; it must be a number above 0 and at most 1.")
+        least = SET_LEVEL if level is None else checked_level(level)
         ranked = -np.sort(-self.softmax, axis=1)
-        reached = (1 - self.ignorance)[:, None] * np.cumsum(ranked, axis=1) >= float(level) - _core.TIE
+        reached = (1 - self.ignorance)[:, None] * np.cumsum(ranked, axis=1) >= least - _core.TIE
         last = np.take_along_axis(ranked, reached.argmax(axis=1)[:, None], axis=1)
         return np.asarray((self.softmax >= last - _core.TIE) | ~reached.any(axis=1, keepdims=True))
+
+
+def checked_level(level: Any) -> float:
+    """The level of sets, refused where it is no share."""
+    if isinstance(level, bool) or not isinstance(level, Real) or not 0 < float(level) <= 1:
+        raise ValueError(f"level is {level!r}; it must be a number above 0 and at most 1, such as 0.8.")
+    return float(level)
 
 
 @dataclass(frozen=True)

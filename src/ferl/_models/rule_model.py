@@ -316,8 +316,8 @@ class RuleModel(Model):
 
     def doubt(self, row: Floats, evidence: Evidence) -> Doubt:
         """Closed gates, and few training rows behind the answer."""
-        ignorance, withheld = float(evidence.ignorance[0]), 1 - float(self.supports(row).prod())
-        lost = withheld * (1 - ignorance) / (1 - withheld) if withheld < 1 else ignorance
+        ignorance, support = float(evidence.ignorance[0]), float(self.supports(row).prod())
+        lost = min((1 - support) * (1 - ignorance) / support, ignorance) if support > 0 else ignorance
         return Doubt(0.0, ignorance - lost, lost, 0.0)
 
     # -----------------------------------------------------------------------------------------------------------------

@@ -12,26 +12,41 @@ import numpy as np
 
 from ferl._models.certificates import check_scale, proven_radius
 from ferl._models.decision import PROBABLE, Decision
-from ferl._models.evidence import Evidence
+from ferl._models.evidence import SET_LEVEL, Evidence
 from ferl._models.model import Model, kept_by_model
 from ferl._models.nearest import nearest_changes
 from ferl._models.rule_model import RuleModel
 from ferl._models.tree_model import TreeModel, fired_sources
 from ferl._tables import OneRow, add_up_derived
-from ferl._tell.explanation import LEAST_CONFLICT, LEAST_IGNORANCE, Certified, Decided, Explanation, FiredRule
+from ferl._tell.explanation import (
+    LEAST_CONFLICT,
+    LEAST_IGNORANCE,
+    MAX_CLASSES,
+    MAX_PROBABLE,
+    Certified,
+    Decided,
+    Explanation,
+    FiredRule,
+)
 from ferl._tell.page import Section, Table
 from ferl._tell.statements import rule_text, rule_texts, weight_text, word_meanings
 from ferl._tell.unusual import novelty_parts
 from ferl._util.arrays import Floats
-from ferl._util.text import listed, number_text, plain, share_text, spoken, value_text
+from ferl._util.text import listed, number_text, plain, rows_text, share_text, spoken, value_text
 
 MAX_RULES = 6  # that are shown; the others are counted
 MAX_WEIGHTS = 8  # features whose weights are shown; the others are summed
 MAX_OUTSIDE = 3  # features that an answer blames
 LEAST_SHOWN = 0.005  # weight that two decimals show
-MUCH_IGNORANCE = 0.1  # below it a set of several classes comes from divided belief
+MUCH_IGNORANCE = 0.1  # that a summary names; below it a set of several classes of a tree comes from divided belief
 SECOND_REASON = 0.5  # of the first one, that a feature weighs which is named beside it
 RULES_TITLE = "Rules that fired"
+# What to do where a set has several classes.
+REMEDIES = {
+    "doubt": "This is doubt, the classes are close: get a second opinion.",
+    "ignorance": "This is ignorance, few training rows are like this row: collect such rows.",
+    "novelty": "This is novelty, the row is unlike the training rows: do not use the model here.",
+}
 
 
 @singledispatch
@@ -61,7 +76,8 @@ def _(model: RuleModel, one: OneRow, *, counterfactual: bool = True, decision: D
     values, evidence = model.values_of(one), model.evidence(one.values)
     balance = read_balance(model, one.values, values)
     rules = _weighed_rules(model, one.values, balance)
-    return RuleExplanation(**_story(model, one, values, evidence, rules, counterfactual, decision), balance=balance)
+    story = _story(model, one, values, evidence, rules, counterfactual, decision)
+    return RuleExplanation(**story, balance=balance, rows=float(evidence.rows[0]))
 
 
 @explain.register
@@ -197,6 +213,29 @@ class TreeExplanation(Explanation):
             return f"rules fire only in part, the strongest by {share_text(strongest)}{lacks}"
         clause = self._unlike_text() if cause == "lost_support" else ""
         return f"{clause or self.causes[cause]}{lacks}"
+
+    def _why_others(self) -> list[str]:
+        """The paper's rule: their plausibility reaches the largest belief."""
+        if self.ignorance == 1:
+            return []
+        most = self.belief.index(max(self.belief))
+        others = [c for c in range(len(self.classes)) if self.in_set[c] and c != self.best]
+        others.sort(key=lambda c: -self.plausibility[c])
+        least = f"that of {self._labels[most]} begins at {100 * self.belief[most]:.1f} %"
+        lines = [
+            f"The support of {self._labels[c]} reaches up to {100 * self.plausibility[c]:.1f} %, and {least}."
+            for c in others[:MAX_CLASSES]
+        ]
+        if len(others) > MAX_CLASSES:
+            lines.append(f"... and so it is with {len(others) - MAX_CLASSES} more classes.")
+        return lines
+
+    def _ignorance(self) -> Section:
+        lines = ["Next to nothing: the rules leave no evidence open."]
+        if self.ignorance >= LEAST_IGNORANCE:
+            because = self._open_because()
+            lines = [f"Ignorance is {self.ignorance:.3f}, from 0 (settled) to 1 (no evidence): {because}."]
+        return Section("What is not known", (*lines, *self._missing_line()))
 
     def _reasons(self) -> list[Section]:
         """The rules that fired, and what the most probable class would have without each of them."""
@@ -434,10 +473,11 @@ class RuleExplanation(Explanation):
 
     rules: tuple[WeighedRule, ...]
     balance: Balance
+    rows: float
 
     causes: ClassVar[dict[str, str]] = {
-        "weak_firing": "the weights leave it open",
-        "lost_support": "values lie outside what training saw",
+        "thin_support": "few training rows are like this row",
+        "lost_support": "values lie outside the training range",
     }
     range_text: ClassVar[str] = "range seen in training"
     _for_such_rows: ClassVar[str] = ""
@@ -464,18 +504,44 @@ class RuleExplanation(Explanation):
             ),
         ]
 
-    def _conflict(self) -> list[str]:
-        told = f"Conflict is {self.conflict:.3f}, the share of all weights, for and against, that cancels."
-        return [told] if self.conflict >= LEAST_CONFLICT else []
+    def _ignorance(self) -> Section:
+        lines = [f"The answer rests on {rows_text(self.rows)}."]
+        if self.ignorance >= LEAST_IGNORANCE:
+            because = self._open_because()
+            lines = [*lines, f"Ignorance is {self.ignorance:.3f}, from 0 (many such rows) to 1 (none): {because}."]
+        if self.conflict >= LEAST_CONFLICT:
+            lines.append(f"Conflict is {self.conflict:.3f}, the share of all weights, for and against, that cancels.")
+        return Section("What the answer rests on", (*lines, *self._missing_line()))
 
-    def _open_because(self) -> str:
-        if self.doubt.lost_support >= LEAST_IGNORANCE or self.doubt.weak_firing < LEAST_IGNORANCE:
-            return super()._open_because()
-        # All values lie inside what training saw.
-        if len(self.classes) == 2:
-            told = f"{abs(self.balance.scores[1] - self.balance.scores[0]):.2f} for {self._labels[self.best]}"
-            return f"the weights add up to {told}, and every 0.69 halves what stays open"
-        return "the more the weights speak for and against classes, the less stays open"
+    def _few_rows(self) -> str:
+        is_thin = self.doubt.thin_support >= MUCH_IGNORANCE
+        return f" The answer rests on {rows_text(self.rows)}." if is_thin else ""
+
+    def _why_others(self) -> list[str]:
+        """What the set would lack without its least probable class, and what to do about it."""
+        total, needed = sum(self.belief), f"a set needs {100 * SET_LEVEL:.1f} %"
+        *others, last = [c for c in self.class_order if self.in_set[c]]
+        without = sum([self.belief[c] for c in others])
+        if total < SET_LEVEL:
+            lack = f"All classes together have a belief of {100 * total:.1f} %, and {needed}."
+        elif without >= SET_LEVEL:  # a tie
+            lack = f"{self._labels[last]} is as probable as {self._labels[others[-1]]}."
+        else:
+            names = [self._labels[c] for c in others[:MAX_PROBABLE]]
+            names += [f"{len(others) - MAX_PROBABLE} more"] * (len(others) > MAX_PROBABLE)
+            have = "has" if len(others) == 1 else "have"
+            lack = f"{listed(names)} {have} a belief of {100 * without:.1f} %, and {needed}."
+        return [lack, REMEDIES[self._why_several]]
+
+    @cached_property
+    def _why_several(self) -> str:
+        """Why the set has several classes: "doubt", "ignorance" or "novelty"."""
+        # With more rows like this one the set would be smaller: the best class is probable enough, or all together are
+        # not believed enough.
+        is_ignorant = max(self.probability) >= SET_LEVEL or 1 - self.ignorance < SET_LEVEL
+        if self.doubt.main == "lost_support" and (is_ignorant or self.doubt.lost_support >= MUCH_IGNORANCE):
+            return "novelty"
+        return "ignorance" if is_ignorant else "doubt"
 
     def _reason(self) -> str:
         """The features that matter most for the label."""
@@ -488,13 +554,13 @@ class RuleExplanation(Explanation):
 
     def _reason_for_doubt(self) -> str:
         balance, lacks = self.balance, self._what_lacks()
-        if self.doubt.main == "lost_support":
+        if self._why_several == "novelty":
             believed = max(0.0, 1 - sum(lost for _, lost in self.lost_support))
             is_faded = math.isclose(believed, balance.support)
-            said = f"{'all weights count' if is_faded else 'belief counts'} by {share_text(believed)} only"
-            if believed == 0:
-                said = f"nothing is {'said' if is_faded else 'believed'}"
-            return f"{said}, because {self._outside()}{lacks}"
+            counts = f"{'all weights count' if is_faded else 'belief counts'} by {share_text(believed)} only"
+            return f"{counts if believed else 'no training row supports an answer'}, because {self._outside()}{lacks}"
+        if self._why_several == "ignorance":
+            return f"few training rows are like this row{lacks}. The answer rests on {rows_text(self.rows)}"
         clauses, base = [], balance.apart(balance.base)
         for c, sign in zip(balance.compared, (1, -1), strict=True):
             strongest = self._speaking_for(c)[:1]
@@ -504,14 +570,14 @@ class RuleExplanation(Explanation):
         return f"{'; '.join(clauses) or 'little speaks for any class'}{lacks}"
 
     def _outside(self) -> str:
-        """Which values lie outside what training saw, those that cost most first."""
+        """Which values lie outside the training range, those that cost most first."""
         parts = {part.feature: part for part in self.balance.features}
         names = [name for name, _ in self.lost_support]
         clauses = []
         for part in (parts[name] for name in names[:MAX_OUTSIDE]):
             low, high = ("", "") if part.seen is None else map(number_text, part.seen)
-            seen = f" while training saw {low if low == high else f'{low} to {high}'}"
-            clauses.append(part.text + (", which training did not have" if part.seen is None else seen))
+            seen = f" while the training rows have {low if low == high else f'{low} to {high}'}"
+            clauses.append(part.text + (", which no training row has" if part.seen is None else seen))
         more = len(names) - MAX_OUTSIDE
         return listed(clauses + [f"{more} more {'value lies' if more == 1 else 'values lie'} outside"] * (more > 0))
 
@@ -538,7 +604,7 @@ class RuleExplanation(Explanation):
         lines = [f"A weight of +0.69 doubles the odds of {towards} against {against}, one of -0.69 halves them."]
         if balance.support < 1:
             support = share_text(balance.support)
-            lines.append(f"All weights count by {support}, since values lie outside what training saw.")
+            lines.append(f"All weights count by {support}, since values lie outside the training range.")
         title = f"What speaks for {towards} (+) and for {against} (-)"
         return Section(title, (Table(("feature", "value", "weight"), tuple(rows)), *lines))
 

@@ -111,9 +111,9 @@ class Explanation(Readable):
     probability, belief, plausibility : tuple of float
         Of each class.
     in_set : tuple of bool
-        Whether a class is in the prediction set: its plausibility reaches the largest belief.
+        Whether a class is in the prediction set.
     ignorance, conflict : float
-        As in :class:`ferl.Evidence`.
+        As in :class:`ferl.RuleEvidence` and :class:`ferl.Evidence`.
     doubt : Doubt
         The ignorance by cause; the parts add up to it.
     rules : tuple of FiredRule
@@ -146,6 +146,8 @@ class Explanation(Readable):
         Share of the training rows that are less novel, in whole percents; None where the model does not know it.
     decided : Decided or None
         The label by another decision, where one was passed; everything else is about the most probable class.
+    rows : float or None
+        About how many training rows the answer of rules rests on. None for trees.
 
     Examples
     --------
@@ -185,6 +187,7 @@ class Explanation(Readable):
     target: str = ""
     novelty_rank: float | None = None
     decided: Decided | None = None
+    rows: float | None = None
 
     # What explanations by rules and by trees call the same things.
     causes: ClassVar[dict[str, str]]
@@ -237,6 +240,14 @@ class Explanation(Readable):
         """The rules that fired, and what they do."""
 
     @abstractmethod
+    def _why_others(self) -> list[str]:
+        """Why the set has other classes than the most probable one, or no smaller set does."""
+
+    @abstractmethod
+    def _ignorance(self) -> Section:
+        """How much is not known, and why."""
+
+    @abstractmethod
     def outside_lines(self, outside: tuple[tuple[str, Any, Any, Any], ...]) -> list[str]:
         """A title and a line for each value that lies outside of ``range_text``: an answer to it is a guess.
 
@@ -263,18 +274,23 @@ class Explanation(Readable):
 
     @cached_property
     def summary(self) -> str:
-        """One sentence: the label, the set or the abstention, and the main reason."""
+        """The label, the set or the abstention, and the main reason; then few training rows, where that matters."""
         answer = f"{spoken(self.target)}: {self.answer_text}" if self.target else self.answer_text
         if sum(self.in_set) > 1:
             return f"{answer}: {self._reason_for_doubt()}."
         reason, part = self._reason(), self._unlike
         if part is None:
-            return f"{answer}{reason}."
+            return f"{answer}{reason}.{self._few_rows()}"
         name, usual = spoken(part.feature), part.usual_text
         if f"{name} is {value_text(part.value)}" not in reason:
-            return f"{answer}{reason}; but {self._unlike_text()}."
+            return f"{answer}{reason}; but {self._unlike_text()}.{self._few_rows()}"
         is_known = usual and part.is_outside and not any(own == part.feature for own, _ in self.unseen)
-        return f"{answer}{reason}; but {f'{name} is usually {usual}' if is_known else self._unlike_text()}."
+        but = f"{name} is usually {usual}" if is_known else self._unlike_text()
+        return f"{answer}{reason}; but {but}.{self._few_rows()}"
+
+    def _few_rows(self) -> str:
+        """A sentence on few training rows behind a label, where they matter."""
+        return ""
 
     @cached_property
     def answer_text(self) -> str:
@@ -310,69 +326,35 @@ class Explanation(Readable):
             (
                 self._labels[c],
                 f"{100 * self.probability[c]:.1f} %",
-                self._support(c),
+                f"{100 * self.belief[c]:.1f} to {100 * self.plausibility[c]:.1f} %",
                 "in the set" if self.in_set[c] else "not in the set",
             )
             for c in self.class_order[:MAX_CLASSES]
         )
         hidden = len(self.classes) - MAX_CLASSES
         lines = [f"... and {hidden} more classes, each less probable."] if hidden > 0 else []
-        if any(support.startswith("up to") for _, _, support, _ in rows):
-            lines.append(
-                "Where the support of a class is told by its upper end alone, what speaks against the other classes "
-                "makes its lower end larger than its probability."
-            )
         return Section("Evidence", (Table(("class", "probability", "support", ""), rows), *lines))
-
-    def _support(self, c: int) -> str:
-        """The range of support of a class, where it holds the probability beside it; else its upper end, which does.
-
-        Of two classes, and of trees, it always does. Of more classes the belief of rules may exceed the probability.
-        """
-        low, own, high = (f"{100 * value[c]:.1f}" for value in (self.belief, self.probability, self.plausibility))
-        return f"{low} to {high} %" if float(low) <= float(own) else f"up to {high} %"
 
     def _prediction_set(self) -> Section:
         """Why the set is not smaller."""
-        if self.abstains and self.ignorance == 1:
-            return Section("")
-        most = self.belief.index(max(self.belief))
-        others = [c for c in range(len(self.classes)) if self.in_set[c] and c != self.best]
-        others.sort(key=lambda c: -self.plausibility[c])
-        least = f"that of {self._labels[most]} begins at {100 * self.belief[most]:.1f} %"
-        lines = [
-            f"The support of {self._labels[c]} reaches up to {100 * self.plausibility[c]:.1f} %, and {least}."
-            for c in others[:MAX_CLASSES]
-        ]
-        if len(others) > MAX_CLASSES:
-            lines.append(f"... and so it is with {len(others) - MAX_CLASSES} more classes.")
+        lines = self._why_others() if sum(self.in_set) > 1 else ()
         return Section("Why other classes are in the set", tuple(lines))
 
     # -----------------------------------------------------------------------------------------------------------------
     # What is not known, and what is unlike the training rows
     # -----------------------------------------------------------------------------------------------------------------
 
-    def _ignorance(self) -> Section:
-        lines = ["Next to nothing: the rules leave no evidence open."]
-        if self.ignorance >= LEAST_IGNORANCE:
-            because = self._open_because()
-            lines = [f"Ignorance is {self.ignorance:.3f}, from 0 (settled) to 1 (nothing said): {because}."]
-        lines += self._conflict()
-        if self.missing:
-            names = [spoken(name) for name in self.missing[:MAX_FEATURES]]
-            more = len(self.missing) - len(names)
-            names += [f"{more} more"] * (more > 0)
-            them = "it" if len(self.missing) == 1 else "them"
-            lines.append(f"Missing: {listed(names)}. {self._about_missing(them)}")
-        return Section("What is not known", tuple(lines))
+    def _missing_line(self) -> list[str]:
+        """Which values are missing, and what becomes of them."""
+        names = [spoken(name) for name in self.missing[:MAX_FEATURES]]
+        more = len(self.missing) - len(names)
+        names += [f"{more} more"] * (more > 0)
+        them = "it" if len(self.missing) == 1 else "them"
+        return [f"Missing: {listed(names)}. {self._about_missing(them)}"] if names else []
 
     def _about_missing(self, them: str) -> str:
         """What becomes of missing values."""
         return self._with_missing.format(them=them)
-
-    def _conflict(self) -> list[str]:
-        """How much evidence is in conflict, where that is no cause of ignorance."""
-        return []
 
     def _open_because(self) -> str:
         """The causes of the ignorance, the largest first, with the part of each where there are several."""
@@ -511,6 +493,7 @@ class Explanation(Readable):
                 for label, p, bel, pl, inside in by_class
             ],
             "ignorance": {"total": self.ignorance, **vars(self.doubt)},
+            "rows": self.rows,
             "conflict": self.conflict,
             "rules": as_plain(self.rules),
             "novelty": {

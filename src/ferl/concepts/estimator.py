@@ -233,9 +233,13 @@ class ConceptBottleneckFERL(ClassifierMixin, BaseEstimator):
         """Most probable label of each row, shape (n_samples,); ``known`` as in :meth:`predict_concepts`."""
         return np.asarray(self.classes_[self.predict_proba(X, known).argmax(axis=1)])
 
-    def predict_set(self, X: Any, known: Known | None = None) -> NDArray[np.bool_]:
-        """Classes in the prediction set, bool of shape (n_samples, n_classes); ``known`` as above."""
-        return self.predict_evidence(X, known).prediction_set()
+    def predict_set(self, X: Any, known: Known | None = None, *, level: float | None = None) -> NDArray[np.bool_]:
+        """Classes in the prediction set, bool of shape (n_samples, n_classes).
+
+        ``known`` as in :meth:`predict_concepts`, ``level`` as in :meth:`ferl.FERLClassifier.predict_set`, for a head of
+        rules alone.
+        """
+        return self.predict_evidence(X, known).prediction_set(level)
 
     def novelty(self, X: Any, known: Known | None = None, *, measure: str | None = None) -> Floats:
         """How unlike those of the training rows the concepts of each row are, shape (n_samples,).

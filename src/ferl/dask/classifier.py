@@ -20,7 +20,7 @@ from ferl._answers import Answers
 from ferl._estimator import FERLEstimator
 from ferl._learn.rows import Rows
 from ferl._models.decision import AnyDecision, Decision
-from ferl._models.evidence import Evidence
+from ferl._models.evidence import SET_LEVEL, Evidence, checked_level
 from ferl._sklearn import HasMethods
 from ferl._tables import NOTHING_SAID, TableDescription
 from ferl._tables.schema import refuse_other_names
@@ -40,6 +40,8 @@ class DaskEvidence:
         As in :class:`ferl.Evidence`.
     ignorance, conflict : dask Array of shape (n_samples,)
         As in :class:`ferl.Evidence`.
+    rows : dask Array of shape (n_samples,)
+        Rules: as in :class:`ferl.RuleEvidence`.
     classes : ndarray of shape (n_classes,)
         Labels, in the order of the columns.
     """
@@ -53,24 +55,29 @@ class DaskEvidence:
         return f"<DaskEvidence: {n_blocks} partitions, {n_classes} classes, not computed>"
 
     def __getattr__(self, name: str) -> Any:
-        if name not in ("belief", "plausibility", "probability", "pignistic", "ignorance", "conflict"):
+        names = ("belief", "plausibility", "probability", "pignistic", "ignorance", "conflict", "rows")
+        if name not in names or not hasattr(self._like, name):
             raise AttributeError(f"DaskEvidence has no attribute {name!r}")
         return self._map(name)
 
-    def prediction_set(self) -> Any:
-        """Classes that no other class dominates, dask Array of bool of shape (n_samples, n_classes)."""
-        return self._map("prediction_set")
+    def prediction_set(self, level: float | None = None) -> Any:
+        """Classes in the prediction set, dask Array of bool of shape (n_samples, n_classes).
+
+        ``level`` as in :meth:`ferl.FERLClassifier.predict_set`, for rules alone; None: 2/3.
+        """
+        return self._map("prediction_set", level)
 
     def compute(self) -> Evidence:
         """The evidence itself, of all rows, in the memory of the caller."""
         (columns,) = dask.compute(self._columns)
         return _evidence(np.asarray(columns), self._like)
 
-    def _map(self, name: str) -> Any:
-        own = _attribute(np.empty((0, self._columns.shape[1])), self._like, name)
+    def _map(self, name: str, *options: Any) -> Any:
+        own = _attribute(np.empty((0, self._columns.shape[1])), self._like, name, *options)
         chunks = {} if own.ndim == 1 else {"chunks": (self._columns.chunks[0], (own.shape[1],))}
         dropped = {"drop_axis": 1} if own.ndim == 1 else {}
-        return self._columns.map_blocks(_attribute, self._like, name, dtype=own.dtype, meta=own, **chunks, **dropped)
+        shape = {"dtype": own.dtype, "meta": own, **chunks, **dropped}
+        return self._columns.map_blocks(_attribute, self._like, name, *options, **shape)
 
 
 def evidence_columns(evidence: Evidence) -> NDArray[Any]:
@@ -88,9 +95,9 @@ def _evidence(columns: NDArray[Any], like: Evidence) -> Evidence:
     return replace(like, **arrays)
 
 
-def _attribute(columns: NDArray[Any], like: Evidence, name: str) -> NDArray[Any]:
+def _attribute(columns: NDArray[Any], like: Evidence, name: str, *options: Any) -> NDArray[Any]:
     found = getattr(_evidence(columns, like), name)
-    return np.asarray(found() if callable(found) else found)
+    return np.asarray(found(*options) if callable(found) else found)
 
 
 @dataclass(frozen=True)
@@ -376,6 +383,11 @@ n_features_in_, feature_names_in_
     """
 
     _local = FERLClassifier
+
+    def predict_set(self, X: Any, *, level: float = SET_LEVEL) -> Any:
+        """Sets of classes, as in the local class; lazy for a dask table."""
+        checked = checked_level(level)  # a wrong one is refused now, not when it is computed
+        return _lazy(FERLClassifier.predict_set, by="class", dtype=np.dtype(np.bool_))(self, X, level=checked)
 
     def decision_function(self, X: Any) -> Any:
         """The summed weights of evidence, as in the local class; lazy for a dask table."""

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ferl._answers import model_of
-from ferl._models.evidence import Evidence
+from ferl._models.evidence import Evidence, RuleEvidence
 from ferl._models.rule_model import RuleModel
 from ferl._models.shapes import feature_importances
 from ferl._tell.explain import Balance
 from ferl._tell.statements import reader_classes, reader_names, weight_text
 from ferl._tell.unusual import novelty_verdict
-from ferl._util.text import class_colours, percent_text, tint, value_text
+from ferl._util.text import class_colours, percent_text, rows_text, tint, value_text
 from ferl.calibration import CalibratedFERL
 from ferl.plot.canvas import FAINT, INK, PALE, axes_for, check_least, name_bars, plain, shortened
 from ferl.rules import FERLClassifier
@@ -271,10 +271,11 @@ def plot_evidence(
 ) -> Axes:
     """Belief and plausibility of every class for one row.
 
-    A bar is full up to the belief and pale from there to the plausibility. The pale part is the ignorance, which is as
-    long for all classes of a tree; with rules it also holds masses on several classes. The diamond is the
-    probability, which the label maximises: of trees the pignistic one. A class whose bar does not reach the dashed
-    line, the largest belief, is not in the prediction set and grey.
+    A bar is full up to the belief and pale from there to the plausibility. The pale part is the ignorance, equally long
+    for all classes. The diamond is the probability, which the label maximises. A class outside the prediction set is
+    grey. Trees: a class is in the set where its bar reaches the dashed line, the largest belief. Rules: the fewest most
+    probable classes whose beliefs sum to 2/3 are in the set, and the axis has the number of training rows that the
+    answer rests on.
 
     Parameters
     ----------
@@ -321,14 +322,18 @@ def plot_evidence(
     ax.barh(positions, 1.0, _BAR, color="#f4f4f4", label="_track")
     ax.barh(positions, evidence.plausibility[0] - belief, _BAR, left=belief, color=pale, label="plausibility")
     ax.barh(positions, belief, _BAR, color=colours, label="belief")
-    line = ax.axvline(float(belief.max()), color=INK, linestyle="--", linewidth=1, label="largest belief")
+    rests, line = "", None
+    if isinstance(evidence, RuleEvidence):
+        rests = f"; rests on {rows_text(float(evidence.rows[0]))}"
+    else:
+        line = ax.axvline(float(belief.max()), color=INK, linestyle="--", linewidth=1, label="largest belief")
     diamond: dict[str, Any] = {"markersize": 4.5, "markerfacecolor": "white", "markeredgecolor": INK, "clip_on": False}
     (diamonds,) = ax.plot(evidence.probability[0], positions, "D", label="probability", **diamond)
     name_bars(ax, names, None)
     for text, inside in zip(ax.get_yticklabels(), in_set, strict=True):
         text.set_color(INK if inside else FAINT)
     ax.set_xlim(0, 1)
-    ax.set_xlabel(f"mass of evidence (ignorance {evidence.ignorance[0]:.2f})")
+    ax.set_xlabel(f"mass of evidence (ignorance {evidence.ignorance[0]:.2f}{rests})")
     ax.set_title(_answer(names, in_set), loc="left", fontsize=10)
     if legend:
         _draw_legend(ax, diamonds, line)
@@ -344,15 +349,15 @@ def _of_one_row(estimator: FERLClassifier | CalibratedFERL, x: Any) -> Evidence:
     return evidence
 
 
-def _draw_legend(ax: Axes, diamonds: Line2D, line: Line2D) -> None:
+def _draw_legend(ax: Axes, diamonds: Line2D, line: Line2D | None) -> None:
     from matplotlib.patches import Patch
     from matplotlib.transforms import ScaledTranslation
 
     # In points below the Axes, so that it clears the label of the axis whatever the height of the Axes.
     below = ax.transAxes + ScaledTranslation(0, -32 / 72, cast("Figure", ax.figure).dpi_scale_trans)
     place: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, 0), "bbox_transform": below}
-    handles = [Patch(color="#666666"), Patch(color=PALE), diamonds, line]
-    words = ["belief", "up to plausibility", "probability", "largest belief"]
+    handles: list[Any] = [Patch(color="#666666"), Patch(color=PALE), diamonds, *([] if line is None else [line])]
+    words = ["belief", "up to plausibility", "probability", "largest belief"][: len(handles)]
     ax.legend(handles, words, fontsize=7.5, frameon=False, ncols=4, columnspacing=1.2, handlelength=1.6, **place)
 
 

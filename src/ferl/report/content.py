@@ -22,7 +22,7 @@ from ferl._tell.stability import spreads_text
 from ferl._tell.statements import word_meanings
 from ferl._tell.unusual import NoveltyScale, novelty_scale
 from ferl._util.arrays import Floats
-from ferl._util.text import counted, has_words, listed, percent_text, shown_line, shown_names
+from ferl._util.text import counted, has_words, listed, percent_text, rows_text, shown_line, shown_names
 from ferl.metrics.comparison import SMALL_GROUP, GroupMetrics
 from ferl.report.charts import drawn, percent
 from ferl.report.judged_table import NO_LABEL, Groups, JudgedTable, KeptRow, measures
@@ -390,7 +390,8 @@ class ShownRows:
             costs = tuple(f"{k}. {reason}" for k, reason in enumerate(reasons, 1))
             blocks.append(Section(f"Reason codes against {classes[1 - label]}", costs))
         button = f'<button type="button" class="small" data-row="{number}">Open in what if</button>'
-        title = Marked(f"Row {number} ", Marked(f"ignorance {told.ignorance:.2f}", tone="note num"))
+        behind = "" if told.rows is None else f", rests on {rows_text(told.rows)}"
+        title = Marked(f"Row {number} ", Marked(f"ignorance {told.ignorance:.2f}{behind}", tone="note num"))
         return Section(title, (*blocks, Marked(html=button)), look="card")
 
     def _named_parts(self, row: KeptRow, parts: Floats) -> list[str]:
@@ -427,7 +428,8 @@ def abstained_section(view: View, judged: JudgedTable, shown: ShownRows) -> Sect
         return Section(title, (view.said("none_abstained"),), name="abstained")
     unsupported = view.said("unsupported", n=n_unsupported) if n_unsupported else ""
     most = view.said("most_ignorant", n=len(rows)) if n > len(rows) else ""
-    told = view.said("abstained", n=n, n_rows=judged.n_rows, unsupported=unsupported, listed=most)
+    parts = {"unsupported": unsupported, "causes": view.said("causes"), "listed": most}
+    told = view.said("abstained", n=n, n_rows=judged.n_rows, **parts)
     return Section(title, (told, *shown.cards(rows)), name="abstained")
 
 

@@ -13,6 +13,7 @@ const ferlPage = (() => {
   const MOST_OPEN = 8; // features of the form that are not folded away
   const SECOND_REASON = 0.5; // of the first one, that a feature weighs which is named beside it
   const LEAST_MOVE = 0.005; // weight that two decimals show
+  const SET_LEVEL = 2 / 3; // what the beliefs of a set of rules must sum to
   const MOST_COST = 5e5; // of a search for changes while a slider moves: about 25 milliseconds
 
   // What differs between the kinds of models: words, what is shown, how strong a rule is and what is said of it.
@@ -20,7 +21,7 @@ const ferlPage = (() => {
     rules: {
       ends: "in training",
       range: "seen in training",
-      doubt: "what speaks for one class and for another nearly balances",
+      doubt: "the classes are close",
       reason: reasonOfWeights,
       show: (answer) => { showBalance(answer); showMarks(); },
       mostFired: 12, // most rules fire a little
@@ -169,6 +170,7 @@ const ferlPage = (() => {
     showVerdict(answer);
     showMasses(answer);
     byId("doubt").replaceChildren(
+      ...(answer.rows === undefined ? [] : [element("p", { id: "rows" }, "The answer rests on ", term("rows behind", rowsText(answer.rows)), ".")]),
       doubtLine("ignorance", answer.ignorance), doubtLine("conflict", answer.conflict),
       doubtLine("support lost", answer.supportDeficit.reduce((sum, part) => sum + part, 0)));
     showNovelty(answer);
@@ -211,15 +213,23 @@ const ferlPage = (() => {
     const probability = probabilityOf(answer), named = order(answer).filter((c) => answer.set[c]).slice(0, 3)
       .map((c) => `${classes[c]} (${percent(probability[c])})`);
     const about = data.target ? `${data.target}: ` : "";
-    if (abstains(answer) && answer.ignorance === 1) return `${about}No answer: no rule speaks of such a row.`;
+    if (abstains(answer) && answer.ignorance === 1) return `${about}No answer: no training row supports one.`;
     if (abstains(answer)) return `${about}No answer, ${listed(named, "or")}: ${reasonForDoubt(answer)}.`;
     return `${about}${listed(named, "or")}${kind.reason(answer)}.`;
   }
 
   function reasonForDoubt(answer) {
     const lost = answer.supportDeficit.reduce((sum, part) => sum + part, 0);
-    if (lost > 0.5) return "values lie outside what training saw";
-    return kind.doubt;
+    if (lost > 0.5) return "values lie outside the training range";
+    const isIgnorant = answer.rows !== undefined && (Math.max(...probabilityOf(answer)) >= SET_LEVEL || 1 - answer.ignorance < SET_LEVEL);
+    return isIgnorant ? `few training rows are like this row. The answer rests on ${rowsText(answer.rows)}` : kind.doubt;
+  }
+
+  // As rows_text in Python.
+  function rowsText(rows) {
+    if (rows < 0.5) return rows > 0 ? "less than 1 training row" : "no training row";
+    const step = 10 ** Math.max(Math.floor(Math.log10(rows)) - 1, 0), n = Math.max(1, step * Math.round(rows / step));
+    return `about ${n.toLocaleString("en")} training row${n === 1 ? "" : "s"}`;
   }
 
   function reasonOfWeights(answer) {
@@ -245,16 +255,13 @@ const ferlPage = (() => {
 
   function massLine(name, c, answer) {
     const [belief, plausibility, probability] = [answer.belief[c], answer.plausibility[c], probabilityOf(answer)[c]];
-    // With three and more classes of rules that add up belief may exceed the probability: then only the upper end is told.
     // The ends are rounded outwards, so that the probability never lies outside of them.
-    const isRange = belief <= probability + 1e-9, low = Math.max(0, Math.floor(100 * belief + 1e-7)) / 100, high = Math.min(1, Math.ceil(100 * plausibility - 1e-7) / 100);
-    const text = `${name}: probability ${percent(probability)},${isRange ? ` at least ${percent(belief)},` : ""} at most ${percent(plausibility)}`;
-    const least = element("span", {}, figure(belief, fixed(low), `belief-${c}`), " to ");
-    least.hidden = !isRange;
+    const low = Math.max(0, Math.floor(100 * belief + 1e-7)) / 100, high = Math.min(1, Math.ceil(100 * plausibility - 1e-7) / 100);
+    const text = `${name}: probability ${percent(probability)}, at least ${percent(belief)}, at most ${percent(plausibility)}`;
     return element("div", { className: "meter" }, element("span", { className: `chip ${tint(c)}` }, name),
       bar(text, [plausibility, "maybe"], [belief, "fill"]),
       element("span", { className: "num" }, element("strong", {}, figure(probability, percent(probability), `probability-${c}`)), " (",
-        least, isRange ? "" : "up to ", figure(plausibility, fixed(high), `plausibility-${c}`), ")"));
+        figure(belief, fixed(low), `belief-${c}`), " to ", figure(plausibility, fixed(high), `plausibility-${c}`), ")"));
   }
 
   function doubtLine(name, value) {
