@@ -57,7 +57,7 @@ def assert_same(model: FERLEstimator, loaded: FERLEstimator, rows) -> None:
     for name in methods:
         assert getattr(loaded, name)(rows).tobytes() == getattr(model, name)(rows).tobytes(), name
     evidence, expected = loaded.predict_evidence(rows), model.predict_evidence(rows)
-    for name in ("belief", "plausibility", "ignorance", "conflict"):
+    for name in ["belief", "plausibility", "ignorance", "conflict"] + ["rows"] * has_rules:
         assert getattr(evidence, name).tobytes() == getattr(expected, name).tobytes()
     np.testing.assert_array_equal(loaded.predict(rows), model.predict(rows))
     assert loaded.predict(rows).dtype.kind == model.predict(rows).dtype.kind

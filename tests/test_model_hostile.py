@@ -314,6 +314,17 @@ def test_errors_name_the_field(tmp_path, path, value, message):
         (("weights", "weight", 1), ["inf", "-inf"], r"weights\.weight"),
         (("weights", "weight", 1), ["nan", "nan"], r"weights\.weight"),
         (("weights", "weight", 1), [1e200, -1e200], r"weights\.weight"),
+        (("weights", "products"), None, r"weights\.products is None"),
+        (("weights", "products", "unit"), 0, r"weights\.products\.unit is 0; it must be a number above 0"),
+        (("weights", "products", "unit"), 1e300, r"weights\.products\.unit"),
+        (("weights", "products", "sums"), [[1]], r"weights\.products\.sums has 1 entries; it must have 5"),
+        (("weights", "products", "sums", 1), [1], r"weights\.products: row k must have k \+ 1 numbers"),
+        (("weights", "products", "sums", 1, 0), -1, r"weights\.products\.sums\[1\]: number 0 is -1"),
+        (("weights", "products", "sums", 1, 0), "inf", r"weights\.products\.sums\[1\]"),
+        (("weights", "products", "sums", 1, 1), 39376897, "in column 1 a sum exceeds that of the first row"),
+        (("weights", "products", "sums", 3, 3), 1, r"weights\.products: it has the eigenvalue -"),
+        (("weights", "row_curvature"), 0, r"weights\.row_curvature is 0; it must be a number from 0\.001 to 1"),
+        (("weights", "row_curvature"), "nan", r"weights\.row_curvature"),
         (("weights", "prior"), [0.5, 0.5], r"weights\.prior: it sums to 1"),
         (("weights", "prior"), [0.5, -0.5, 0.0], r"weights\.prior has 3 entries"),
         (("weights", "ranges"), [[0, 1]], r"weights\.ranges has 1 entries"),
@@ -370,7 +381,8 @@ def one_chain(n: int):
         "profile": {name: [[0] * n] * (n + 1) for name in ("mean", "variance")}
         | {"exemplar": [[]] * (n + 1), "exemplar_row": []},
     }
-    form["weights"] = {"node": [n], "weight": [[1, -1]], "ridge": [1], "prior": [0, 0], "ranges": [[0, 1]] * n}
+    rule = {"node": [n], "weight": [[1, -1]], "ridge": [1], "products": {"unit": 1, "sums": [[1], [1, 1]]}}
+    form["weights"] = rule | {"row_curvature": 0.25, "prior": [0, 0], "ranges": [[0, 1]] * n}
     return form
 
 

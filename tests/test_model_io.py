@@ -210,6 +210,10 @@ def test_a_file_keeps_loading_with_its_answers(name):
     if "novelty" in answers:
         np.testing.assert_allclose(model.novelty(answers["rows"]), answers["novelty"], rtol=1e-12)
     assert model.predict(answers["rows"]).tolist() == answers["label"]
+    if "behind" in answers:
+        evidence = model.predict_evidence(answers["rows"])
+        np.testing.assert_allclose(evidence.rows, answers["behind"], rtol=1e-12)
+        np.testing.assert_allclose(evidence.ignorance, answers["ignorance"], rtol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["tree", "rules"])

@@ -19,7 +19,7 @@ from ferl._util.arrays import Floats, Ints
 
 _FIRING_BITS = 10
 _BITS = 53 - 2 * _FIRING_BITS - 1  # of a double that are left for weights, and one to spare
-_CHUNK_ROWS = 4096  # whose firings at all nodes are in memory at a time
+_CHUNK_ROWS = 512  # whose firings at all nodes are in memory at a time: in the cache
 
 
 @dataclass
@@ -60,7 +60,10 @@ class RuleSums:
             firing = np.ones((len(whole), 1 + len(self.node)))
             np.rint(every[:, self.node] * 2.0**_FIRING_BITS, out=firing[:, 1:])
             firing[:, 1:] *= 2.0**-_FIRING_BITS
-            self.products += (firing * whole[:, None]).T @ firing
+            if (whole == whole[0]).all():  # NumPy multiplies a matrix with itself in half the time
+                self.products += whole[0] * (firing.T @ firing)
+            else:
+                self.products += (firing * whole[:, None]).T @ firing
 
     def state(self) -> dict[str, Any]:
         """The sums, to be merged elsewhere."""

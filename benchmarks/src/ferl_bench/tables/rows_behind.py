@@ -23,7 +23,7 @@ from ferl._models.evidence import Evidence, RuleEvidence
 from ferl._util.arrays import Floats
 from ferl_bench.cache import Result
 from ferl_bench.facts import n_cores, versions
-from ferl_bench.headline import Headline, goal
+from ferl_bench.headline import GOAL, Headline, goal
 from ferl_bench.method import get_method
 from ferl_bench.protocol import DESCRIPTION
 from ferl_bench.race import race
@@ -176,7 +176,7 @@ def coverage_section(tables: Sequence[SoftmaxTable]) -> Finding:
         cells = [*(f"{value:.3f}" for value in by_size), f"{mean:.3f}", f"{least:.2f}", f"{best:.3f}", f"{size:.2f}"]
         rows.append([str(n_classes), *cells])
         data[str(n_classes)] = {"by_size": by_size, "mean": mean, "true_probabilities": best, "size": size}
-        headlines.append(goal(f"Sets, {n_classes} classes: coverage", mean, least, more_is_better=True))
+        headlines.append(Headline(f"Sets, {n_classes} classes: coverage", mean, least, GOAL, decimals=3))
     notes = [
         "Six normal columns; probabilities are the softmax of scores whose weights are standard normal. Each number of "
         "classes has three populations, whose scores are sums of the columns (lines), of them and three products "
@@ -204,7 +204,7 @@ def correlation_section(tables: Sequence[SoftmaxTable]) -> Finding:
         found = [rank_correlations(pool) for pool in pools]
         data[name] = {key: fmean(own[key] for own in found) for key in found[0]}
         data[name]["absolute"] = fmean(abs(own["with doubt"]) for own in found)
-        rows.append([name, *(f"{data[name][key]:.2f}" for key in keys)])
+        rows.append([name, *(f"{data[name][key]:.3f}" for key in keys)])
     notes = [
         "Spearman's rank correlations, means over fits. With 1 - p_max: of ignorance; 'absolute': the mean of absolute "
         "values over tables. With rows: of less ignorance, less novelty and p_max with the number of rows whose "
@@ -214,17 +214,18 @@ def correlation_section(tables: Sequence[SoftmaxTable]) -> Finding:
         f"least {LEAST_WITH_ROWS:g}.",
     ]
     header = ["Rows compared", "Ignorance, 1 - p_max", "absolute", "Ignorance, rows", "Novelty, rows", "p_max, rows"]
+    doubt, worth = data["within a table, all"]["with doubt"], data["all tables together"]["ignorance"]
     headlines = [
-        goal(
+        Headline(
             "Ignorance and 1 - p_max within a table: rank correlation",
-            abs(data["within a table, all"]["with doubt"]),
+            abs(doubt),
             MOST_WITH_DOUBT,
+            GOAL,
+            more_is_better=False,
+            decimals=3,
         ),
-        goal(
-            "Ignorance and equivalent rows, all tables: rank correlation",
-            data["all tables together"]["ignorance"],
-            LEAST_WITH_ROWS,
-            more_is_better=True,
+        Headline(
+            "Ignorance and equivalent rows, all tables: rank correlation", worth, LEAST_WITH_ROWS, GOAL, decimals=3
         ),
     ]
     return Finding(Section("What ignorance goes with", header, rows, notes), {"correlation": data}, headlines)
