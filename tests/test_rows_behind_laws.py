@@ -200,6 +200,16 @@ def test_thin_cells_of_curves_and_maps_have_few_rows_behind() -> None:
     assert (model.predict_evidence(X).rows <= 1 + support).all()
 
 
+def test_a_rare_category_has_few_rows_behind_it_whether_rules_name_it_or_not() -> None:
+    X, y = TWO
+    model = rules().fit(X, y)
+    assert "kind" in [model.feature_names_in_[j] for j in model.model_.read_columns if j < 5]
+    found, count = model.predict_evidence(X), X["kind"].map(X["kind"].value_counts()).to_numpy()
+    assert (found.rows <= 1 + count).all()
+    new = X.assign(kind="never seen")
+    assert (model.predict_evidence(new).rows <= 1).all()
+
+
 def test_later_blocks_are_behind_answers_as_well() -> None:
     X, y = TWO
     model = rules().partial_fit(X[:300], y[:300])
@@ -226,7 +236,7 @@ def test_fractions_of_weights_count_as_such() -> None:
     np.testing.assert_allclose(halves.predict_evidence(X).rows, whole.predict_evidence(X).rows, rtol=1e-6)
 
 
-@pytest.mark.parametrize("level", [0.0, -1.0, 1.1, np.nan, True, "high", None])
+@pytest.mark.parametrize("level", [0.0, -1.0, 1.1, np.nan, True, "high"])
 def test_a_wrong_level_is_refused(level: Any) -> None:
     X, y = load_iris(return_X_y=True)
     with pytest.raises((ValueError, TypeError), match="level is"):

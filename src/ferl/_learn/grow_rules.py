@@ -60,7 +60,9 @@ def fit_rules(settings: RuleSettings, rows: Rows) -> RuleModel:
         curves=curves,
         level_columns=level_columns(ground.constraint),
     )
-    model = model.measured(candidates, n_most)
+    weight = facts.category_weight
+    own = {j: weight[j].sum(axis=1) * facts.scale for j in model.read_columns.tolist() if j in weight}
+    model = replace(model, category_weight=own).measured(candidates, n_most)
     if settings.verbose > 0:
         for feature in model.leaving_features:
             print(dates_note(model, feature))

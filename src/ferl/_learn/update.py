@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ferl._learn import grow_trees
+from ferl._learn.categories import category_weights
 from ferl._learn.consequents import consequents, constrain, signs
 from ferl._learn.drift import Drift, drift_of_rules, drift_of_tree
 from ferl._learn.ground import UNBOUNDED
@@ -74,7 +75,15 @@ def update_rules(model: RuleModel, settings: RuleSettings, block: Block) -> tupl
     found = with_learned_weights(model, known, constraint_of(model, settings))
     tree = keep_cover(merged, found.terms, n_exemplars(settings))
     rules = replace(found.rules, products=found.rules.products + learned.products)
-    return replace(found, tree=tree, rules=rules).measured(root_rows(merged), n_most), drift
+    categories = {j: own + _weight_of_categories(known, j, len(own)) for j, own in model.category_weight.items()}
+    found = replace(found, tree=tree, rules=rules, category_weight=categories)
+    return found.measured(root_rows(merged), n_most), drift
+
+
+def _weight_of_categories(block: Block, column: int, n_categories: int) -> Floats:
+    """Weight of each category of a column in a block."""
+    nobody = np.zeros_like(block.codes)
+    return category_weights(block.X[:, column], nobody, block.weight, n_categories, 1)[:, 0]
 
 
 def constraint_of(model: Model, settings: Settings) -> Ints | None:

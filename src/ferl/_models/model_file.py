@@ -560,6 +560,7 @@ def _exemplars(lists: list[Ints], n_rows: int, sizes: Sizes) -> Ints:
 def _weights_of(model: RuleModel) -> dict[str, Any]:
     rules = {name: getattr(model.rules, name) for name in ("node", "weight", "ridge")}
     rules["products"] = _products_to_form(model.rules.products)
+    rules["category_weight"] = [{"column": j, "weight": own} for j, own in model.category_weight.items()] or None
     own = {name: getattr(model, name) for name in WEIGHTS.fields if name not in rules}
     columns = [one for one in model.derived if not isinstance(one, Missing)]
     empty = dict.fromkeys(DERIVED.fields)
@@ -639,6 +640,7 @@ def _rule_attributes(found: dict[str, Any], tree: FuzzyTree) -> dict[str, Any]:
         "curves": _curves(form["curves"], tree.n_categories(len(form["ranges"]))),
         "level_columns": () if form["level_columns"] is None else tuple(form["level_columns"].tolist()),
         "row_curvature": float(form["row_curvature"]),
+        "category_weight": _category_weight(form["category_weight"], tree.n_categories(len(form["ranges"]))),
         "curvature": None if curvature is None else Curvature(**curvature),
         "novelty_scale": scale,
         "replaced": tuple(replaced.tolist()),
@@ -668,6 +670,18 @@ def _products(form: dict[str, Any]) -> Floats:
         found[k, : k + 1] = found[: k + 1, k] = row * form["unit"]
     _refuse((found > found[0]).any(axis=0), where, lambda k: f"in column {k} a sum exceeds that of the first row")
     _check_curvature(found, where)
+    return found
+
+
+def _category_weight(form: list[dict[str, Any]] | None, n_categories: Ints) -> dict[int, Floats]:
+    found = {own["column"]: own["weight"] for own in form or []}
+    where = "weights.category_weight"
+    if len(found) < len(form or []):
+        raise wrong(where, "a column is listed twice")
+    for column, weight in found.items():
+        n = int(n_categories[column]) if column < len(n_categories) else 0
+        if len(weight) != n or n == 0:
+            raise wrong(where, f"column {column} has {n} categories, not {len(weight)}")
     return found
 
 

@@ -99,7 +99,7 @@ CURVES = Object.of(
     support=Each("curves", Numbers((None,), 0.0, LARGEST)),
 )
 WEIGHTS = Object.of(
-    "curves level_columns curvature novelty_scale",
+    "category_weight curves level_columns curvature novelty_scale",
     node=Integers("rules", low=1, below="nodes"),
     weight=Numbers(("rules", "classes"), -LARGEST, LARGEST),
     ridge=Numbers(("rules",), 0.0, LARGEST),
@@ -109,6 +109,9 @@ WEIGHTS = Object.of(
         sums=Each("weights", Numbers((None,), 0.0, LARGEST)),
     ),
     row_curvature=Value(lambda v: is_number(v) and LEAST_CURVATURE <= v <= 1, "a number from 0.001 to 1"),
+    category_weight=Each(
+        None, Object.of(column=count(0, 2**31 - 1), weight=Numbers((None,), 0.0, LARGEST))
+    ),  # of the categorical columns that terms read
     prior=Numbers(("classes",), -LARGEST, LARGEST),
     ranges=Numbers(("columns", 2), infinite=True),
     curves=CURVES,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import ClassVar
 
@@ -58,6 +58,8 @@ class RuleModel(Model):
         fading scores would break. Their gates discount belief and plausibility alone.
     row_curvature : float
         Mean over training rows of the curvature of a row's loss by its scores, the mean over the classes.
+    category_weight : dict of ndarray of shape (n_categories,)
+        Training weight of each category, by the categorical columns that terms read.
     curvature : Curvature, optional
         How well the weights are known, for later blocks of rows; models that began with ``partial_fit`` have it.
     novelty_scale : ndarray of shape (101,), optional
@@ -71,6 +73,7 @@ class RuleModel(Model):
     curves: CurvesAndMaps | None = None
     level_columns: tuple[int, ...] = ()
     row_curvature: float = 0.25
+    category_weight: dict[int, Floats] = field(default_factory=dict)
     curvature: Curvature | None = None
     novelty_scale: Floats | None = None
 
@@ -206,8 +209,28 @@ class RuleModel(Model):
         probability, conflict = np.empty((n, len(self.classes))), np.empty(n)
         support, n_behind = np.empty(n), np.empty(n)
         self.scores.weigh(rows, self.rows_behind, n_threads, probability, conflict, support, n_behind)
+        if self.rare_columns:
+            n_behind = 1 / (1 / n_behind + self.rarity(rows))
         n_behind *= self.familiarity(rows, n_threads)
         return RuleEvidence.resting_on(probability, n_behind, support, conflict, self.classes)
+
+    @cached_property
+    def rare_columns(self) -> dict[int, Floats]:
+        """Leverage of the rows of each category, by column; last of categories that training did not have."""
+        read = self.read_columns.tolist()
+        return {j: 1 / (1 + np.append(own, 0.0)) for j, own in self.category_weight.items() if j in read}
+
+    def rarity(self, rows: Floats) -> Floats:
+        """What the rarest category of each row adds to its leverage, shape (n_samples,).
+
+        Rules may read a rare category together with others; then their firings do not show that it is rare.
+        """
+        found = np.zeros(len(rows))
+        for column, leverage in self.rare_columns.items():
+            value, known = rows[:, column], ~np.isnan(rows[:, column])
+            code = np.minimum(value[known], len(leverage) - 1).astype(np.intp)
+            found[known] = np.maximum(found[known], leverage[code])
+        return found
 
     def familiarity(self, rows: Floats, n_threads: int = 1) -> Floats:
         """1 for a row that the model keeps, 1/2 for one that is as far from these as few training rows, (n_samples,).

@@ -20,7 +20,7 @@ from ferl._models.novelty import ENTROPY_SHARE, LOST_MASS
 from ferl._models.rule_model import RuleModel
 from ferl._models.terms import CurvesAndMaps, Rules, Terms
 from ferl._models.tree import FuzzyTree
-from ferl._util.arrays import Ints
+from ferl._util.arrays import Floats, Ints
 from ferl.onnx.graph import (
     Graph,
     Rows,
@@ -278,11 +278,22 @@ def _rows_behind(graph: Graph, model: RuleModel, rows: Rows, added: list[Added],
     for block in added:
         if block.sums is not None:
             leverage = graph("Add", leverage, block.leverage())
+    if model.rare_columns:
+        rare = [_rarity(graph, rows, column, own) for column, own in model.rare_columns.items()]
+        leverage = graph("Add", leverage, graph.insert_axis(graph("Max", *rare), 0))
     if distance is None:
         return graph("Div", 1.0, leverage)
     away = graph("Div", graph.insert_axis(distance, 0), model.neighbours.far)
     familiarity = graph("Div", 1.0, graph("Add", graph("Mul", away, away), 1.0))
     return graph("Div", familiarity, leverage)
+
+
+def _rarity(graph: Graph, rows: Rows, column: int, leverage: Floats) -> Value:
+    """The leverage of the rows of each row's category, 0 where it is missing, shape (n_rows,)."""
+    at = np.array([column])
+    x, is_missing = graph.remove_axis(rows.values_of(at), 0), graph.remove_axis(rows.missing_in(at), 0)
+    known = graph("Min", graph("Where", is_missing, 0.0, x), float(len(leverage) - 1))
+    return graph("Where", is_missing, 0.0, graph.look_up(leverage, graph.cast(known, "int64")))
 
 
 def _evidence(

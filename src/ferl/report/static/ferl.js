@@ -299,6 +299,11 @@ const ferlEngine = (() => {
     }
   }
 
+  // The leverage of the rows of a category; the last one is of those that training did not have.
+  function rarity(code, leverage) {
+    return Number.isNaN(code) ? 0 : leverage[Math.min(code, leverage.length - 1)];
+  }
+
   // Blocks of terms, by the kind that their form has.
   const TERMS = { rules: RuleTerms, pictures: PictureTerms };
 
@@ -403,7 +408,8 @@ const ferlEngine = (() => {
     // far from all rows that the model keeps.
     rowsBehind(row, firing, distance) {
       const { behind, novelty } = this.model;
-      const leverage = this.terms.reduce((sum, own) => sum + own.leverage(row, firing, behind), behind.least);
+      const ofTerms = this.terms.reduce((sum, own) => sum + own.leverage(row, firing, behind), behind.least);
+      const leverage = ofTerms + Math.max(0, ...behind.rare.map((own) => rarity(row[own.column], own.leverage)));
       if (novelty.measure !== "neighbour") return 1 / leverage;
       const away = distance.reduce((sum, own) => sum + own, 0) / novelty.usual / novelty.far;
       return 1 / leverage / (1 + away * away);
