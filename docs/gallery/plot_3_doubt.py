@@ -2,8 +2,8 @@
 Where a model has no answer
 ===========================
 
-Colours fade with ignorance, where few training rows lie or none. Lines cross where the set has several classes: between two
-classes, that is doubt, and away from the rows, that is ignorance.
+Colours fade with ignorance, where few training rows lie or none. Lines cross where the set has several classes:
+between two classes, that is doubt, and away from the rows, that is ignorance.
 """
 
 from sklearn.datasets import load_iris
