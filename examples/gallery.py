@@ -154,8 +154,8 @@ def regions():
     save(figure, "regions")
     figure, ax = sheet(6.2, 4.0)
     rules = FERLClassifier(random_state=0).fit(FLOWERS, KINDS)
-    plot_decision_regions(rules, FLOWERS, KINDS, features=(2, 0), feature_names=PARTS, n_steps=120, ax=ax)
-    save(figure, "regions_held", dpi=80)
+    plot_decision_regions(rules, FLOWERS, KINDS, features=(2, 0), feature_names=PARTS, n_steps=80, ax=ax)
+    save(figure, "regions_held", dpi=64)
 
 
 def curves():

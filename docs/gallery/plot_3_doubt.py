@@ -1,8 +1,9 @@
 """
-Where a model says nothing
-==========================
+Where a model has no answer
+===========================
 
-Colours fade with ignorance. Between two classes, and outside of what training saw, no class deserves an answer.
+Colours fade with ignorance, where few training rows lie or none. Lines cross where the set has several classes:
+between two classes, that is doubt, and away from the rows, that is ignorance.
 """
 
 from sklearn.datasets import load_iris
@@ -16,6 +17,6 @@ clf = FERLClassifier(random_state=0).fit(X, y)
 ax = plot_decision_regions(clf, X, y, features=(0, 1), feature_names=["petal length", "petal width"])
 
 # %%
-# A petal of 20 cm is of no flower that the model knows. It says so, and names the feature.
+# No training row has a petal of 20 cm. There is no answer, and the explanation names the feature.
 print(clf.explain([20.0, 1.5], feature_names=["petal length", "petal width"]).summary)
 print(clf.support_deficit([[20.0, 1.5]]))

@@ -69,7 +69,7 @@ def firing(ax: Axes) -> None:
 
 @picture
 def gate(ax: Axes) -> None:
-    """Nothing is said far outside of what training saw."""
+    """Closed far outside the training range."""
     ax.plot([-1.5, -1, 0, 1, 2, 2.5], [0, 0, 1, 1, 0, 0], color=BLUE, lw=2)
     ax.axvspan(0, 1, color=GREY, alpha=0.25)
     ax.text(0.5, 0.5, "range of\ntraining", ha="center", va="center")
@@ -113,14 +113,25 @@ def contribution(ax: Axes) -> None:
     ax.set_xlabel("log-odds of ill")
 
 
+def added_up(ax: Axes, parts: list[tuple[str, float, str]]) -> None:
+    """Draw beliefs one behind the other with their names, and what a set needs."""
+    left = 0.0
+    for name, size, colour in parts:
+        ax.barh(0, size, left=left, color=colour, height=0.5, edgecolor="white", lw=2)
+        ax.text(left + size / 2, -0.42, name, ha="center", va="center")
+        left += size
+    ax.axvline(2 / 3, ymin=0.22, ymax=0.85, ls="--", color="black")
+    ax.text(2 / 3, 0.62, "2/3", ha="center")
+    ax.set(xlim=(0, 1), ylim=(-0.6, 0.8), yticks=[], xlabel="belief, added up")
+
+
 @picture
 def belief_and_plausibility(ax: Axes) -> None:
     """Support as a range."""
-    names, belief, plausibility = ["ill", "well", "unclear"], [0.5, 0.2, 0.0], [0.8, 0.45, 0.2]
-    for index, (low, high) in enumerate(zip(belief, plausibility, strict=True)):
-        ax.barh(index, high, color=BLUE, alpha=0.3, height=0.5)
+    names, belief, open_part = ["ill", "well", "unclear"], [0.5, 0.2, 0.1], 0.2
+    for index, low in enumerate(belief):
+        ax.barh(index, low + open_part, color=BLUE, alpha=0.3, height=0.5)
         ax.barh(index, low, color=BLUE, height=0.5)
-    ax.axvline(0.5, ls="--", color=GREY)
     ax.set_yticks(range(3), names)
     ax.invert_yaxis()
     ax.set(xlabel="at least (full), at most (pale)", xlim=(0, 1))
@@ -128,13 +139,13 @@ def belief_and_plausibility(ax: Axes) -> None:
 
 @picture
 def ignorance(ax: Axes) -> None:
-    """The part that no class has."""
-    left = 0.0
-    for label, size, colour in [("ill", 0.35, RED), ("well", 0.15, BLUE), ("ignorance: any of them", 0.5, "#dddddd")]:
-        ax.barh(0, size, left=left, color=colour, height=0.5)
-        ax.text(left + size / 2, 0, label, ha="center", va="center")
-        left += size
-    ax.set(xlim=(0, 1), ylim=(-0.6, 0.6), yticks=[], xlabel="evidence")
+    """The part that no class has, with few and with many training rows."""
+    ax.barh([1, 0], [0.25, 0.47], color=RED, height=0.5)
+    ax.barh([1, 0], [0.25, 0.47], left=[0.25, 0.47], color=BLUE, height=0.5)
+    ax.barh([1, 0], [0.5, 0.06], left=[0.5, 0.94], color="#dddddd", height=0.5)
+    ax.text(0.75, 1, "ignorance", ha="center", va="center")
+    ax.set_yticks([1, 0], ["1 row", "16 rows"])
+    ax.set(xlim=(0, 1), ylim=(-0.5, 1.5), xlabel="ill, well: 50 % each")
 
 
 @picture
@@ -146,23 +157,14 @@ def conflict(ax: Axes) -> None:
 @picture
 def prediction_set(ax: Axes) -> None:
     """Which classes are in the set."""
-    spans = {"setosa": (0.0, 0.1), "versicolor": (0.25, 0.6), "virginica": (0.35, 0.7)}
-    for index, (low, high) in enumerate(spans.values()):
-        ax.plot([low, high], [index, index], lw=6, color=GREEN if high >= 0.35 else GREY, solid_capstyle="butt")
-    ax.axvline(0.35, ls="--", color="black")
-    ax.text(0.36, -0.45, "largest belief", size=8)
-    ax.set_yticks(range(3), list(spans))
-    ax.set(xlabel="support", xlim=(0, 1), ylim=(-0.7, 2.5))
+    added_up(ax, [("virginica", 0.4, GREEN), ("versicolor", 0.35, GREEN), ("setosa", 0.1, GREY)])
 
 
 @picture
 def abstention(ax: Axes) -> None:
     """All classes in the set: no answer."""
-    for index, (low, high) in enumerate([(0.05, 0.9), (0.08, 0.95)]):
-        ax.plot([low, high], [index, index], lw=6, color=GREEN, solid_capstyle="butt")
-    ax.axvline(0.08, ls="--", color="black")
-    ax.set_yticks([0, 1], ["ill", "well"])
-    ax.set(xlabel="support", title="no answer", xlim=(0, 1), ylim=(-0.6, 1.6))
+    added_up(ax, [("ill", 0.35, GREEN), ("well", 0.15, GREEN)])
+    ax.set_title("no answer")
 
 
 @picture

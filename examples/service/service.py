@@ -45,12 +45,12 @@ TYPES = {Number: "float64", bool: "boolean", str: "string"}  # of pandas; all ot
 
 
 class ClassSupport(BaseModel):
-    """What the evidence says of one class."""
+    """The evidence for one class."""
 
     label: bool | int | float | str
     probability: float = Field(ge=0, le=1)
-    belief: float = Field(ge=0, le=1, description="How far the evidence supports this class and no other")
-    plausibility: float = Field(ge=0, le=1, description="How far the evidence does not speak against it")
+    belief: float = Field(ge=0, le=1, description="The support of the class is at least this")
+    plausibility: float = Field(ge=0, le=1, description="The support of the class is at most this")
     in_set: bool
 
 
@@ -76,7 +76,8 @@ class Answer(BaseModel):
     label: bool | int | float | str | None = Field(description="null: all classes are in the set, the service abstains")
     prediction_set: list[bool | int | float | str]
     support: list[ClassSupport]
-    ignorance: float
+    ignorance: float = Field(ge=0, le=1, description="Large where few training rows are like the row")
+    rows: float = Field(ge=0, description="About how many training rows the answer rests on")
     novelty: float = Field(description="0: like the training rows; large: unlike them")
     novelty_rank: float | None = Field(description="Share of the training rows that are less unusual; null: not known")
     reasons: list[Reason]
@@ -209,6 +210,7 @@ def answer(clf: FERLClassifier, types: dict[str, Any], rows: list[dict[str, Any]
                     for c, label in enumerate(classes)
                 ],
                 ignorance=evidence.ignorance[i],
+                rows=evidence.rows[i],
                 novelty=unlike[i].sum(),
                 novelty_rank=None if np.isnan(rank[i]) else rank[i],
                 reasons=reasons[i],

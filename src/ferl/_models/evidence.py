@@ -22,7 +22,7 @@ SET_LEVEL = 2 / 3  # what the belief of a set must reach
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Evidence:
-    """The evidence of a tree for a block of rows; that of rules is a :class:`RuleEvidence`.
+    """The evidence of a tree for a block of rows; rules have a :class:`RuleEvidence`.
 
     The masses lie on single classes (``belief``) and on the set of all classes (``ignorance``), and sum to one. For
     every class ``belief <= pignistic <= plausibility``.
@@ -126,7 +126,7 @@ class Evidence:
         Parameters
         ----------
         level : float, default=None
-            Refused: the paper's sets have no level; those of :class:`RuleEvidence` have one.
+            Refused: the paper's sets have no level, unlike the sets of :class:`RuleEvidence`.
         """
         if level is not None:
             raise ValueError(

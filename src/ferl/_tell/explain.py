@@ -507,8 +507,8 @@ class RuleExplanation(Explanation):
     def _ignorance(self) -> Section:
         lines = [f"The answer rests on {rows_text(self.rows)}."]
         if self.ignorance >= LEAST_IGNORANCE:
-            because = self._open_because()
-            lines = [*lines, f"Ignorance is {self.ignorance:.3f}, from 0 (many such rows) to 1 (none): {because}."]
+            because = f": {self._open_because()}" if self.doubt.lost_support >= LEAST_IGNORANCE else ""
+            lines.append(f"Ignorance is {self.ignorance:.3f}, from 0 (many such rows) to 1 (none){because}.")
         if self.conflict >= LEAST_CONFLICT:
             lines.append(f"Conflict is {self.conflict:.3f}, the share of all weights, for and against, that cancels.")
         return Section("What the answer rests on", (*lines, *self._missing_line()))
@@ -538,7 +538,8 @@ class RuleExplanation(Explanation):
         """Why the set has several classes: "doubt", "ignorance" or "novelty"."""
         # With more rows like this one the set would be smaller: the best class is probable enough, or all together are
         # not believed enough.
-        is_ignorant = max(self.probability) >= SET_LEVEL or 1 - self.ignorance < SET_LEVEL
+        is_enough = max(self.probability) >= SET_LEVEL or 1 - self.ignorance < SET_LEVEL
+        is_ignorant = is_enough and self.ignorance >= MUCH_IGNORANCE
         if self.doubt.main == "lost_support" and (is_ignorant or self.doubt.lost_support >= MUCH_IGNORANCE):
             return "novelty"
         return "ignorance" if is_ignorant else "doubt"

@@ -14,6 +14,7 @@ const ferlPage = (() => {
   const SECOND_REASON = 0.5; // of the first one, that a feature weighs which is named beside it
   const LEAST_MOVE = 0.005; // weight that two decimals show
   const SET_LEVEL = 2 / 3; // what the beliefs of a set of rules must sum to
+  const MUCH_IGNORANCE = 0.1; // that a sentence names
   const MOST_COST = 5e5; // of a search for changes while a slider moves: about 25 milliseconds
 
   // What differs between the kinds of models: words, what is shown, how strong a rule is and what is said of it.
@@ -221,7 +222,8 @@ const ferlPage = (() => {
   function reasonForDoubt(answer) {
     const lost = answer.supportDeficit.reduce((sum, part) => sum + part, 0);
     if (lost > 0.5) return "values lie outside the training range";
-    const isIgnorant = answer.rows !== undefined && (Math.max(...probabilityOf(answer)) >= SET_LEVEL || 1 - answer.ignorance < SET_LEVEL);
+    const isEnough = Math.max(...probabilityOf(answer)) >= SET_LEVEL || 1 - answer.ignorance < SET_LEVEL;
+    const isIgnorant = answer.rows !== undefined && isEnough && answer.ignorance >= MUCH_IGNORANCE;
     return isIgnorant ? `few training rows are like this row. The answer rests on ${rowsText(answer.rows)}` : kind.doubt;
   }
 
