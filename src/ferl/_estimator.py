@@ -113,7 +113,8 @@ class FERLEstimator(Answers[AnyModel], ClassifierMixin, RemembersValidParameters
         y : array-like of shape (n_samples,)
             Labels. The name of a Series is the target's name in sentences.
         sample_weight : array-like of shape (n_samples,), default=None
-            How often each row counts.
+            How often each row counts: weight 2 is the row twice. Weights that average less than one per given row are
+            scaled up to one, whatever rows are equal; there, the row twice is two rows.
         units : mapping of str to str, default=None
             What numbers count, by column: {"glucose": "mg/dl"}. For readers only.
         describe : TableDescription, mapping, str or path-like, default=None
@@ -230,12 +231,14 @@ class FERLEstimator(Answers[AnyModel], ClassifierMixin, RemembersValidParameters
     def _begin_updates(self, X: Any, y: Any, sample_weight: Any, classes: ArrayLike | None) -> None:
         """Keep what later blocks will need of the first one."""
 
-    def _later_rows(self, X: Any, y: Any, sample_weight: Any, classes: ArrayLike | None) -> Block:
-        """Rows of some weight as the fitted model reads them, checked."""
+    def _later_rows(
+        self, X: Any, y: Any, sample_weight: Any, classes: ArrayLike | None, as_given: bool = True
+    ) -> Block:
+        """Rows of some weight as the fitted model reads them, checked; ``as_given``: whether class weights stay."""
         rows, known = check_rows(self, X), self.classes_
         found, found_codes = learn_labels(self, y, rows.shape)
         codes = known_codes(found, found_codes, classes, known)
-        weight, _ = weights_and_factors(sample_weight, self.class_weight, known, codes)
+        weight, _ = weights_and_factors(sample_weight, self.class_weight, known, codes, as_given=as_given)
         return rows_of_weight(Block(rows, codes, weight))
 
     def _read_as(self, **given: Any) -> Self:

@@ -18,6 +18,7 @@ from ferl._util.arrays import Floats, Ints, arrow
 
 _FEW_LABELS = 1000  # below which it is not worth while to import pyarrow
 _TOTAL_WEIGHT = (1e-100, 1e40)
+ROUNDING = 1e-9  # sums of weights that differ by less are equal but for rounding
 
 
 def refuse_missing_labels(y: Any) -> None:
@@ -153,7 +154,12 @@ def refuse_other_kind(first: NDArray[Any], first_name: str, second: NDArray[Any]
 
 
 def weights_and_factors(
-    sample_weight: ArrayLike | None, class_weight: Mapping[Any, float] | str | None, classes: NDArray[Any], codes: Ints
+    sample_weight: ArrayLike | None,
+    class_weight: Mapping[Any, float] | str | None,
+    classes: NDArray[Any],
+    codes: Ints,
+    *,
+    as_given: bool = False,
 ) -> tuple[Floats, Floats]:
     """Weight of each row, and the factor of each class in it.
 
@@ -167,6 +173,8 @@ def weights_and_factors(
         The labels.
     codes : ndarray of shape (n_samples,)
         Each row's label, as an index of ``classes``.
+    as_given : bool, default=False
+        Whether class weights that average less than one stay as they are; see :func:`class_factors`.
 
     Returns
     -------
@@ -175,9 +183,10 @@ def weights_and_factors(
     factor : ndarray of shape (n_classes,)
     """
     weight = checked_sample_weight(sample_weight, len(codes))
-    totals = np.ones(len(classes))
-    if isinstance(class_weight, str):  # fsum: the same in any order of the rows
-        totals = np.array([math.fsum(weight[codes == c]) for c in range(len(classes))])
+    totals = np.zeros(len(classes))
+    if class_weight is not None and (isinstance(class_weight, str) or not as_given):
+        # fsum: the same in any order of the rows
+        totals = np.array([math.fsum(weight[codes == c].tolist()) for c in range(len(classes))])
     factor = class_factors(class_weight, classes, totals)
     if class_weight is not None:
         with np.errstate(over="ignore", under="ignore"):
@@ -199,20 +208,27 @@ def check_class_weight(class_weight: Mapping[Any, float]) -> None:
 
 
 def class_factors(class_weight: Mapping[Any, float] | str | None, classes: NDArray[Any], totals: Floats) -> Floats:
-    """The weight of a row of each class, shape (n_classes,); ``totals``: weight of each class, for "balanced"."""
+    """The weight of a row of each class, shape (n_classes,); ``totals``: sample weight of each class.
+
+    Class weights that make the rows weigh less than without them are multiplied by one number, so that the rows weigh
+    the same. This number depends on totals, never on how many rows have them: weight 2 is the row twice. Totals of
+    zero leave class weights as they are.
+    """
     if class_weight is None:
         return np.ones(len(classes))
     if isinstance(class_weight, str):
-        return np.divide(math.fsum(totals), len(classes) * totals, out=np.ones(len(classes)), where=totals > 0)
-    check_class_weight(class_weight)
-    known = classes.tolist()
-    for label in class_weight:
-        if label not in known:
-            raise ValueError(f"class_weight names the class {label!r}; the classes in y are {known}.")
-    factors = np.array([float(class_weight.get(label, 1.0)) for label in known])
-    if not factors.any():
-        raise ValueError("All class weights are zero, so there is nothing to fit.")
-    return factors
+        factors = np.divide(math.fsum(totals), len(classes) * totals, out=np.ones(len(classes)), where=totals > 0)
+    else:
+        check_class_weight(class_weight)
+        known = classes.tolist()
+        for label in class_weight:
+            if label not in known:
+                raise ValueError(f"class_weight names the class {label!r}; the classes in y are {known}.")
+        factors = np.array([float(class_weight.get(label, 1.0)) for label in known])
+        if not factors.any():
+            raise ValueError("All class weights are zero, so there is nothing to fit.")
+    with_factors, without = math.fsum(totals * factors), math.fsum(totals[factors > 0])
+    return factors * (without / with_factors) if with_factors < (1 - ROUNDING) * without else factors
 
 
 def check_weight_span(low: float, high: float, total: float) -> None:
