@@ -31,7 +31,14 @@ from ferl._sklearn import (
     learn_labels,
     learn_table,
 )
-from ferl._tables import NOTHING_SAID, Missing, TableDescription, weights_and_factors, with_derived
+from ferl._tables import (
+    NOTHING_SAID,
+    Missing,
+    TableDescription,
+    refuse_missing_labels,
+    weights_and_factors,
+    with_derived,
+)
 from ferl._util.threads import n_threads
 
 SHARED_CONSTRAINTS: dict[str, list[Any]] = {
@@ -228,6 +235,25 @@ class FERLEstimator(Answers[AnyModel], ClassifierMixin, RemembersValidParameters
         self.model_, self.drift_ = self._update(settings, block)
         return self
 
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Share of the rows whose label is right, as in scikit-learn; rows without a label are refused, as in fit.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How often each row counts.
+
+        Returns
+        -------
+        float
+        """
+        refuse_missing_labels(y, self._fitted().classes.tolist())
+        return float(super().score(X, y, sample_weight))
+
     def _begin_updates(self, X: Any, y: Any, sample_weight: Any, classes: ArrayLike | None) -> None:
         """Keep what later blocks will need of the first one."""
 
@@ -236,7 +262,7 @@ class FERLEstimator(Answers[AnyModel], ClassifierMixin, RemembersValidParameters
     ) -> Block:
         """Rows of some weight as the fitted model reads them, checked; ``as_given``: whether class weights stay."""
         rows, known = check_rows(self, X), self.classes_
-        found, found_codes = learn_labels(self, y, rows.shape)
+        found, found_codes = learn_labels(self, y, rows.shape, known.tolist())
         codes = known_codes(found, found_codes, classes, known)
         weight, _ = weights_and_factors(sample_weight, self.class_weight, known, codes, as_given=as_given)
         return rows_of_weight(Block(rows, codes, weight))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from numbers import Real
 from typing import Any
 
@@ -13,25 +13,76 @@ from numpy.typing import ArrayLike, NDArray
 
 from ferl import _core
 from ferl._tables.columns import is_text
-from ferl._tables.values import is_missing
+from ferl._tables.values import MISSING, is_missing, spelled_number
 from ferl._util.arrays import Floats, Ints, arrow
+from ferl._util.text import listed, shown
 
 _FEW_LABELS = 1000  # below which it is not worth while to import pyarrow
 _TOTAL_WEIGHT = (1e-100, 1e40)
 ROUNDING = 1e-9  # sums of weights that differ by less are equal but for rounding
 
 
-def refuse_missing_labels(y: Any) -> None:
-    """Name the first row without a label; numbers are left to scikit-learn, which has a good error for them."""
+def label_markers(labels: Collection[Any], classes: Collection[Any] = ()) -> tuple[str, ...]:
+    """Text that stands for a missing label, where all other labels are numbers or spell them: the rule of features.
+
+    Parameters
+    ----------
+    labels : collection
+        The distinct labels.
+    classes : collection, default=()
+        Labels that are known to be classes.
+
+    Examples
+    --------
+    >>> label_markers(["0", "1", "NA", ""]), label_markers(["no", "NA"]), label_markers(["NA"], ["0", "NA"])
+    (('NA', ''), (), ())
+    """
+    known = set(classes)
+    texts = [label for label in labels if isinstance(label, str) and label not in known]
+    markers = tuple(text for text in texts if text.strip() in MISSING)
+    others = [label for label in (*labels, *known) if label not in markers] if markers else []
+    return markers if others and all(map(_is_number, others)) else ()
+
+
+def is_missing_label(label: Any, markers: Collection[str]) -> bool:
+    """Whether a label is missing; ``markers``: text that stands for one, without blanks around it."""
+    return label.strip() in markers if isinstance(label, str) else is_missing(label)
+
+
+def _is_number(label: Any) -> bool:
+    number = spelled_number(label) if isinstance(label, str) else label
+    return isinstance(number, Real) and math.isfinite(number)
+
+
+def refuse_missing_labels(y: Any, classes: Collection[Any] = (), is_part: bool = False) -> None:
+    """Name the first row without a label; NaN among numbers is left to scikit-learn, which has a good error for it.
+
+    ``is_part``: whether there are other labels, so that it is not known yet whether all but markers are numbers.
+    """
     if not isinstance(y, np.ndarray | list | tuple) and not hasattr(y, "to_numpy"):
         return
     labels = np.asarray(y).ravel()
-    if labels.dtype.kind != "O" or set(map(type, labels.tolist())) <= {str, int, bool}:  # no slow loop for these types
+    if labels.dtype.kind not in "OUT":
         return
-    missing = [row for row, label in enumerate(labels) if is_missing(label)]
-    if missing:
+    values = labels.tolist()
+    if not set(map(type, values)) <= {str, int, bool}:  # no slow loop for these types
+        missing = [row for row, label in enumerate(values) if is_missing(label)]
+        if missing:
+            raise ValueError(
+                f"y contains NaN: {len(missing)} labels are missing, the first in row {missing[0]}. Leave these rows "
+                "out."
+            )
+    if markers := () if is_part else label_markers(dict.fromkeys(values), classes):
+        missing = [row for row, label in enumerate(values) if label in markers]
+        refuse_markers(markers, f" {len(missing)} labels are missing, the first in row {missing[0]}.")
+
+
+def refuse_markers(markers: tuple[str, ...], told: str = "") -> None:
+    """Refuse text that stands for missing labels; ``told``: how many they are."""
+    if markers:
         raise ValueError(
-            f"y contains NaN: {len(missing)} labels are missing, the first in row {missing[0]}. Leave these rows out."
+            f"y contains {listed(list(map(shown, markers)))} beside numbers, which stands for a missing label.{told} "
+            "Leave these rows out, or give the class another name if it is one."
         )
 
 
@@ -42,7 +93,7 @@ def labels_of(y: Any) -> NDArray[Any]:
 
         held = y.type.value_type if pa.types.is_dictionary(y.type) else y.type
         y = np.asarray(y.cast(held))
-    refuse_missing_labels(y)
+    refuse_missing_labels(y, is_part=True)
     labels = np.asarray(y)
     if labels.ndim != 1:
         raise ValueError(f"The labels of a batch have shape {labels.shape}; they must be one for each row.")
