@@ -75,6 +75,26 @@ def test_weights_missing_spellings_separators_and_missing_labels(tmp_path):
     assert model.feature_names_in_.tolist() == ["age", "city", "code", "x"]
 
 
+@pytest.mark.parametrize("labels", [("0", "1"), ("0.5", "1.5")])
+def test_markers_among_numeric_labels_are_rows_without_a_label_in_every_command(tmp_path, labels):
+    table = {name: own for name, own in people(200).items() if name != "name"}
+    table["y"] = [labels[own == table["y"][0]] for own in table["y"]]
+    marked = table | {"y": ["NA" if i < 3 else "?" if i < 5 else own for i, own in enumerate(table["y"])]}
+    write_table(tmp_path / "rows.csv", marked)
+    pq.write_table(pa.table(marked), tmp_path / "rows.parquet")
+    kept = {name: own[5:] for name, own in table.items()}
+    write_table(tmp_path / "kept.csv", kept)
+    pq.write_table(pa.table(kept), tmp_path / "kept.parquet")
+    told = "5 rows have no 'y' and are left out"
+    for file in ("rows.csv", "rows.parquet"):
+        assert told in ferl("fit", tmp_path / file, "--target", "y", "-o", tmp_path / "model.json").stderr
+        assert list(map(str, load_model(tmp_path / "model.json").classes_.tolist())) == list(labels)
+        found = ferl("evaluate", tmp_path / "model.json", tmp_path / file, "--target", "y")
+        assert told in found.stderr
+        alone = ferl("evaluate", tmp_path / "model.json", tmp_path / file.replace("rows", "kept"), "--target", "y")
+        assert found.stdout == alone.stdout
+
+
 def test_rows_of_one_group_are_fitted_on_or_tested_but_not_both(tmp_path, folder):
     rows = people() | {"clinic": [f"c{i % 20}" if i >= 10 else "" for i in range(400)]}
     table = write_table(tmp_path / "train.csv", rows)

@@ -42,6 +42,16 @@ def test_a_fit_on_a_cluster_is_the_fit_in_memory(client: Client, case: str) -> N
     assert model.feature_names_in_.tolist() == FEATURES
 
 
+@pytest.mark.parametrize("kind", ["rules", "words", "deep"])
+def test_weight_2_is_the_row_twice_where_class_weights_average_below_one(client: Client, kind: str) -> None:
+    X, y, _ = people(600)
+    own = {"class_weight": {"a": 0.4}, "random_state": 0}
+    weighted = classifier(kind, **own).fit(X, y, np.full(600, 2.0))
+    frame = in_parts(pd.concat([X.assign(label=y)] * 2), [500, 800])
+    repeated = on_cluster(kind, client=client, **own).fit(frame[FEATURES], frame["label"])
+    np.testing.assert_allclose(repeated.predict_proba(X), weighted.predict_proba(X), atol=1e-9)
+
+
 @pytest.mark.parametrize(("n_distinct", "is_enough"), [(6000, True), (300, False)])
 def test_partitions_tell_of_few_rows_where_rows_differ_and_the_sample_is_the_same(
     client: Client, n_distinct: int, is_enough: bool

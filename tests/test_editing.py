@@ -262,6 +262,15 @@ def test_a_refit_depends_on_neither_the_order_of_the_rows_nor_the_threads_nor_th
     np.testing.assert_allclose(others[2].evidence_weights_, doubled.evidence_weights_, atol=1e-4)
 
 
+def test_a_refit_with_small_class_weights_takes_weight_2_for_the_row_twice():
+    table, _ = wide_example(0, 2)
+    small = {table.y[0]: 0.4}
+    changed = edit(FERLClassifier(class_weight=small, random_state=0).fit(table.frame, table.y)).drop(1)
+    weighted = changed.refit(table.frame, table.y, np.full(len(table.y), 2.0))
+    repeated = changed.refit(pd.concat([table.frame] * 2), np.tile(table.y, 2))
+    np.testing.assert_allclose(repeated.evidence_weights_, weighted.evidence_weights_, atol=1e-9)
+
+
 @pytest.mark.parametrize("sign", [1, -1])
 def test_a_refit_keeps_monotone_curves_of_the_fit_and_of_edits(sign):
     X, y = load_breast_cancer(return_X_y=True)

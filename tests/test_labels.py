@@ -6,9 +6,14 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from sklearn.base import clone
 
+from estimators import classifier
 from ferl._tables import codes_of, distinct_labels
 from ferl._tables.labels import batch_codes, distinct_of, labels_of
+from ferl.metrics import metrics_by_group
+from ferl.report.writing import label_codes
+from ferl.streaming import fit_batches
 
 TEXTS = ["b", "a", "ä", "", "B", "a\0", "\U0001f33b", "a", "b"] * 150  # enough for the way of many labels
 
@@ -61,3 +66,43 @@ def test_labels_that_are_no_text_stay_what_they_are(dtype):
     assert found.tolist() == expected.tolist()
     assert codes.tolist() == expected_codes.tolist()
     assert batch_codes(series, expected).tolist() == expected_codes.tolist()
+
+
+@pytest.mark.parametrize("marker", ["NA", "", " ?", "null"])
+@pytest.mark.parametrize("n", [60, 1200])  # few labels and many take different ways
+@pytest.mark.parametrize("kind", ["rules", "deep"])
+def test_a_marker_among_numeric_labels_is_no_class_in_fit_and_no_error_in_score(kind, n, marker):
+    X = np.arange(n).reshape(n, 1) // 4.0
+    y = np.array(["0", "1"], dtype=object)[(X[:, 0] > n // 8).astype(int)]
+    marked = y.copy()
+    marked[[7, 9]] = marker
+    model = classifier(kind, random_state=0)
+    told = "2 labels are missing, the first in row 7. Leave these rows out"
+    for labels in (marked, marked.tolist(), pd.Series(marked), [own if own == marker else int(own) for own in marked]):
+        with pytest.raises(ValueError, match=told):
+            clone(model).fit(X, labels)
+    mixed = pd.Series([own if own == marker else int(own) for own in marked], dtype=object)
+    with pytest.raises(ValueError, match=told):
+        clone(model).fit(X, mixed)
+    with pytest.raises(ValueError, match=r"stands for a missing label\. Leave these rows out"):
+        fit_batches([(X[:5], marked[:5]), (X[5:], marked[5:])], estimator=model)
+    model.fit(X, y)
+    for labels in (marked, np.full(n, marker, dtype=object)):
+        with pytest.raises(ValueError, match="labels are missing, the first in row"):
+            model.score(X, labels)
+    with pytest.raises(ValueError, match=told):
+        model.partial_fit(X, marked)
+    assert label_codes(model.model_, marked, n)[[7, 8, 9]].tolist() == [-1, 0, -1]
+    groups = metrics_by_group(marked, model.predict(X), y, classes=["0", "1"])
+    assert sum(own.n_labelled for own in groups) == n - 2
+
+
+def test_a_marker_beside_other_text_is_a_class():
+    X = np.arange(60.0).reshape(60, 1) // 4
+    y = np.where(X[:, 0] > 7, "NA", "EU").astype(object)
+    model = classifier("rules", random_state=0).fit(X, y)
+    assert model.classes_.tolist() == ["EU", "NA"]
+    assert model.score(X, y) == 1.0
+    assert model.partial_fit(X[-5:], y[-5:]).score(X, y) == 1.0
+    y[0], y[1] = "1", "NA"  # the first batch alone could be numbers and a gap
+    assert fit_batches([(X[:2], y[:2]), (X[2:], y[2:])], estimator=model).classes_.tolist() == ["1", "EU", "NA"]

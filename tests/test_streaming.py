@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from estimators import classifier
+from estimators import KINDS, classifier
 from ferl import FERLClassifier, FERLTreeClassifier
 from ferl._learn.survey import ExactSums
 from ferl.streaming import fit_batches, fit_parquet, predict_batches, predict_parquet
@@ -33,6 +33,29 @@ def test_a_fit_in_batches_is_the_fit_in_memory(case: str, weighted: bool) -> Non
         stream = fit_batches(in_batches(size, X, y, own), estimator=model)
         same_model(whole.model_, stream.model_)
         np.testing.assert_array_equal(stream.predict_proba(X), whole.predict_proba(X))
+
+
+CLASS_WEIGHTS = [{"a": 0.4}, {"a": 0.25, "c": 0.5}, {"a": 0.0, "b": 0.4}, "balanced"]
+
+
+@pytest.mark.parametrize("class_weight", CLASS_WEIGHTS, ids=str)
+@pytest.mark.parametrize("kind", KINDS)
+def test_weight_2_is_the_row_twice_where_class_weights_average_below_one(
+    kind: str, class_weight: Any, tmp_path: Path
+) -> None:
+    X, y, _ = people(600)
+    weight = np.where(y == "b", 0.0, 2.0) if class_weight == "balanced" else np.full(len(y), 2.0)
+    model = classifier(kind, class_weight=class_weight, random_state=0)
+    weighted = model.fit(X, y, weight).predict_proba(X)
+    twice = np.repeat(np.arange(len(y)), 2)
+    repeated = clone(model).fit(X.iloc[twice], y[twice], weight[twice] / 2)
+    np.testing.assert_allclose(repeated.predict_proba(X), weighted, atol=1e-9)
+    files = {}
+    for name, rows in {"weighted": slice(None), "repeated": twice}.items():
+        own = X.assign(label=y, weight=weight if name == "weighted" else weight / 2).iloc[rows]
+        pq.write_table(pa.Table.from_pandas(own, preserve_index=False), files.setdefault(name, tmp_path / name))
+        fitted = fit_parquet(files[name], "label", weights="weight", estimator=clone(model))
+        np.testing.assert_allclose(fitted.predict_proba(X), weighted, atol=1e-9)
 
 
 def test_what_wide_rules_take_from_the_sample_and_what_from_all_rows() -> None:

@@ -10,7 +10,9 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.base import clone
 
+from estimators import classifier
 from ferl import FERLTreeClassifier
 from law_examples import RULES, assert_identical
 from table_examples import (
@@ -490,3 +492,30 @@ def test_a_constraint_that_the_data_obey_keeps_much_of_the_accuracy() -> None:
         X[:1000], y[:1000]
     )
     assert against.score(X[1000:], y[1000:]) < 0.65
+
+
+@pytest.mark.parametrize("wish", [[0, 1, 0], {"income": 1}], ids=["array", "mapping"])
+@pytest.mark.parametrize("kind", ["rules", "deep"])
+def test_a_constraint_on_a_feature_with_gaps_holds_beside_conditions_on_missing_values(kind: str, wish: Any) -> None:
+    """It is matched with the features, not with their indicators: neither counted with them nor taken for one."""
+    rng = np.random.default_rng(0)
+    n = 600
+    X = pd.DataFrame({"age": rng.normal(size=n), "income": rng.normal(size=n), "job": rng.choice(list("uvw"), n)})
+    y = (X["income"] + X["age"] + rng.normal(size=n) > 0).astype(int).to_numpy()
+    X.loc[rng.random(n) < 0.2, "age"] = np.nan
+    X.loc[rng.random(n) < 0.2, "income"] = np.nan
+    vote = {"combination": "vote", "sources": "leaves", "discount": False, "support_gate": False}
+    model = classifier(
+        kind, monotonic_cst=wish, missing_conditions=True, random_state=0, **(vote if kind == "deep" else {})
+    )
+    model.partial_fit(X[:400], y[:400]).partial_fit(X[400:], y[400:])
+    for fitted in (model, clone(model).fit(X, y)):
+        assert fitted.missing_features_ == (0, 1)
+        grid = np.linspace(-2, 2, 40)
+        rows = X.iloc[np.repeat(np.arange(20), 40)].assign(income=np.tile(grid, 20))
+        p = fitted.predict_proba(rows)[:, 1].reshape(20, 40)
+        assert (np.diff(p, axis=1) >= -1e-12).all()
+    with pytest.raises(ValueError, match=r"monotonic_cst has shape \(5,\); X has 3 features"):
+        clone(model).set_params(monotonic_cst=[0, 1, 0, 0, 0]).fit(X, y)  # indicators have no constraint
+    with pytest.raises(ValueError, match="constrains 'job', which holds categories"):
+        clone(model).set_params(monotonic_cst={"job": 1}).fit(X, y)

@@ -31,7 +31,14 @@ from ferl._sklearn import (
     learn_labels,
     learn_table,
 )
-from ferl._tables import NOTHING_SAID, Missing, TableDescription, weights_and_factors, with_derived
+from ferl._tables import (
+    NOTHING_SAID,
+    Missing,
+    TableDescription,
+    refuse_missing_labels,
+    weights_and_factors,
+    with_derived,
+)
 from ferl._util.threads import n_threads
 
 SHARED_CONSTRAINTS: dict[str, list[Any]] = {
@@ -113,7 +120,8 @@ class FERLEstimator(Answers[AnyModel], ClassifierMixin, RemembersValidParameters
         y : array-like of shape (n_samples,)
             Labels. The name of a Series is the target's name in sentences.
         sample_weight : array-like of shape (n_samples,), default=None
-            How often each row counts.
+            How often each row counts: weight 2 is the row twice. Weights that average less than one per given row are
+            scaled up to one, whatever rows are equal; there, the row twice is two rows.
         units : mapping of str to str, default=None
             What numbers count, by column: {"glucose": "mg/dl"}. For readers only.
         describe : TableDescription, mapping, str or path-like, default=None
@@ -227,15 +235,36 @@ class FERLEstimator(Answers[AnyModel], ClassifierMixin, RemembersValidParameters
         self.model_, self.drift_ = self._update(settings, block)
         return self
 
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Share of the rows whose label is right, as in scikit-learn; rows without a label are refused, as in fit.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How often each row counts.
+
+        Returns
+        -------
+        float
+        """
+        refuse_missing_labels(y, self._fitted().classes.tolist())
+        return float(super().score(X, y, sample_weight))
+
     def _begin_updates(self, X: Any, y: Any, sample_weight: Any, classes: ArrayLike | None) -> None:
         """Keep what later blocks will need of the first one."""
 
-    def _later_rows(self, X: Any, y: Any, sample_weight: Any, classes: ArrayLike | None) -> Block:
-        """Rows of some weight as the fitted model reads them, checked."""
+    def _later_rows(
+        self, X: Any, y: Any, sample_weight: Any, classes: ArrayLike | None, as_given: bool = True
+    ) -> Block:
+        """Rows of some weight as the fitted model reads them, checked; ``as_given``: whether class weights stay."""
         rows, known = check_rows(self, X), self.classes_
-        found, found_codes = learn_labels(self, y, rows.shape)
+        found, found_codes = learn_labels(self, y, rows.shape, known.tolist())
         codes = known_codes(found, found_codes, classes, known)
-        weight, _ = weights_and_factors(sample_weight, self.class_weight, known, codes)
+        weight, _ = weights_and_factors(sample_weight, self.class_weight, known, codes, as_given=as_given)
         return rows_of_weight(Block(rows, codes, weight))
 
     def _read_as(self, **given: Any) -> Self:

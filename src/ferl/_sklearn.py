@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Collection
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -26,7 +27,7 @@ from ferl._tables import (
     refuse_missing_labels,
     with_derived,
 )
-from ferl._tables.labels import distinct_text
+from ferl._tables.labels import distinct_text, label_markers
 from ferl._tables.table import Table
 from ferl._util.arrays import Floats, Ints, core_ready
 from ferl._util.threads import n_threads
@@ -174,16 +175,18 @@ def learn_table(
     return core_ready(rows), columns, classes, codes
 
 
-def learn_labels(estimator: Any, y: Any, shape: tuple[int, ...]) -> tuple[NDArray[Any], Ints]:
-    """The distinct labels of a table of this shape, and each row's label as a code."""
+def learn_labels(
+    estimator: Any, y: Any, shape: tuple[int, ...], known: Collection[Any] = ()
+) -> tuple[NDArray[Any], Ints]:
+    """The distinct labels of a table of this shape, and each row's label as a code; ``known``: classes known before."""
     if type(y) is np.ndarray and y.dtype.kind in "iu" and y.shape == shape[:1] and len(y) > 0:
         classes, codes = distinct_labels(y)
         if 2 * len(classes) <= len(y):  # scikit-learn warns of more; otherwise it has nothing to say of whole numbers
             return classes, codes
     rows = np.broadcast_to(0.0, shape)  # the shape is all that labels are compared with; a view of one zero has it
     text = distinct_text(np.asarray(y)) if isinstance(y, np.ndarray | list | tuple) or hasattr(y, "to_numpy") else None
-    if text is None:
-        refuse_missing_labels(y)
+    if text is None or label_markers(text[0].tolist(), known):
+        refuse_missing_labels(y, known)
     try:
         if text is None:
             _, y = check_X_y(rows, y, dtype=None, ensure_all_finite=False, estimator=estimator)

@@ -283,7 +283,7 @@ class EditedFERL(FERLClassifier):
         model = self._fitted()
         if ridge is not None and (isinstance(ridge, bool) or not isinstance(ridge, Real) or not 0 <= ridge < np.inf):
             raise ValueError(f"ridge is {shown(ridge)}; it must be a number of at least 0, or None.")
-        block = self._later_rows(X, y, sample_weight, None)
+        block = self._later_rows(X, y, sample_weight, None, as_given=False)
         constraint = constraint_of(model, self._settings())
         return self._with(fitted_again(model, block, constraint, ridge, n_threads(self.n_jobs)))
 

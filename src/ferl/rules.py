@@ -81,7 +81,7 @@ class FERLClassifier(FERLEstimator[RuleModel]):
         Number of training rows that the model keeps to compare new rows with, for :meth:`novelty`; they are chosen to
         cover the others. 0: the model keeps no training row, and novelty is the paper's residual.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, as in scikit-learn.
+        Weights of the classes, as in scikit-learn. Those that would make all rows together weigh less are scaled up.
     categorical_features : "from_dtype", array-like or None, default="from_dtype"
         Which features are categories: those whose column says so (text, categorical and boolean columns), or these, by
         name, by number, or as a mask. None: none.
@@ -136,7 +136,8 @@ class FERLClassifier(FERLEstimator[RuleModel]):
     Notes
     -----
     ``sample_weight`` counts rows: weight 2 is the row twice, to the last bit. Weights that average less than one per
-    distinct row are scaled up to one.
+    given row are scaled up to one (per distinct row would need all rows at once): there, the row twice is two rows.
+    Class weights never make all rows together weigh less than without them.
 
     Categories of more than 10 values are read by their evidence, dates up to the last one of training, by their
     calendar parts and by the evidence of single days; see docs/guide/tables.md. :meth:`partial_fit` leaves this

@@ -103,7 +103,7 @@ class FERLTreeClassifier(FERLEstimator[TreeModel]):
         Number of training rows that each node keeps to compare new rows with, for :meth:`novelty`. 0: the model keeps
         no training row, and novelty is the paper's residual. None: 128 for deep and medium, 256 for compact.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, as in scikit-learn.
+        Weights of the classes, as in scikit-learn. Those that would make all rows together weigh less are scaled up.
     categorical_features : "from_dtype", array-like or None, default="from_dtype"
         Which features are categories: those whose column says so (text, categorical and boolean columns), or these, by
         name, by number, or as a mask. None: none.
@@ -154,7 +154,8 @@ class FERLTreeClassifier(FERLEstimator[TreeModel]):
     Notes
     -----
     ``sample_weight`` counts rows: weight 2 is the row twice, to the last bit. Weights that average less than one per
-    distinct row are scaled up to one.
+    given row are scaled up to one (per distinct row would need all rows at once): there, the row twice is two rows.
+    Class weights never make all rows together weigh less than without them.
 
     The time to fit a tree of words grows with rows x words x classes; deep looks at a class only where it occurs.
 

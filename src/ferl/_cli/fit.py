@@ -26,8 +26,9 @@ from ferl._estimator import FERLEstimator
 from ferl._learn.grow_rules import dates_note
 from ferl._models.settings import VARIANTS, UnusedParameterWarning
 from ferl._tables import ColumnKind, TableDescription, codes_of
-from ferl._tables.columns import IF_CATEGORIES, LEAST_ROWS, are_ids, are_running_numbers, recognise
+from ferl._tables.columns import IF_CATEGORIES, LEAST_ROWS, are_ids, are_running_numbers, is_text, recognise
 from ferl._tables.kinds import NUMBERS, TableWarning
+from ferl._tables.labels import label_markers
 from ferl._tables.schema import IdColumnWarning
 from ferl._tables.table_files import (
     FileForm,
@@ -221,6 +222,9 @@ def _labelled_rows(file: TableFile, target: str) -> pa.Table:
     """The rows of a file that have a label."""
     table = file.read()
     labels = table[target] if file.is_parquet else known_text(table[target], file.form.missing)
+    if is_text(labels.type):
+        texts = labels.cast(pa.string())
+        labels = known_text(texts, [own.strip() for own in label_markers(texts.unique().drop_null().to_pylist())])
     if labels.null_count:
         note(f"{labels.null_count} rows have no {target!r} and are left out")
         table = table.filter(pc.is_valid(labels))

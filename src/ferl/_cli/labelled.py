@@ -18,8 +18,9 @@ from ferl._cli.shell import CommandError, check_column, check_places, note
 from ferl._models.model import Model
 from ferl._sklearn import changed_parameters
 from ferl._tables.columns import arrow_column, is_text
+from ferl._tables.labels import label_markers
 from ferl._tables.table_files import FileForm, RowReader, TableFile, known_column, text_as_numbers
-from ferl._tables.values import CategoryLookup, plain_text
+from ferl._tables.values import MISSING, CategoryLookup, plain_text
 from ferl._util.arrays import Ints
 from ferl._util.files import replace_text
 from ferl._util.text import plain, shown
@@ -131,7 +132,7 @@ class Labels:
             raise CommandError(f"{target!r} is a feature of the model. Name the column that holds the labels.")
         self.target = target
         self.form = file.form
-        self.lookup = CategoryLookup(model.classes)
+        self.lookup = CategoryLookup(model.classes, label_markers(MISSING, model.classes.tolist()))
         self.n_known = 0
         self.other: str | None = None
 

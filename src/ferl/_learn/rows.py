@@ -20,6 +20,7 @@ from ferl import _core
 from ferl._learn.categories import category_weights, recode
 from ferl._models.model import category_names, feature_names, with_derived_names
 from ferl._tables import Derived, Missing, Schema, with_derived
+from ferl._tables.labels import ROUNDING
 from ferl._util.arrays import Floats, Ints
 from ferl._util.threads import for_each, threads_for
 
@@ -215,9 +216,10 @@ def are_whole(weight: Floats) -> bool:
 def weight_scale(total: float, n_rows: int) -> float:
     """What weights are multiplied with: those that average less than one per row are made to average one.
 
-    Leaf weights and shrinkage are counted in rows, and weights may sum to one, say.
+    Leaf weights and shrinkage are counted in rows, and weights may sum to one, say. Class weights alone never average
+    less than one: see :func:`ferl._tables.class_factors`.
     """
-    return n_rows / total if total < n_rows else 1.0
+    return n_rows / total if total < (1 - ROUNDING) * n_rows else 1.0
 
 
 ANY_KEY = 2**64 - 1

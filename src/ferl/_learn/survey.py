@@ -24,7 +24,7 @@ from ferl._tables import (
     read_table,
     with_derived,
 )
-from ferl._tables.labels import batch_codes, distinct_of
+from ferl._tables.labels import batch_codes, distinct_of, label_markers, refuse_markers
 from ferl._util.arrays import Bools, Floats, Ints
 
 _OTHER_CATEGORIES = "The batches have other categories than when they were read before. Give the same every time."
@@ -229,6 +229,7 @@ class RowForm:
         """From a survey of all rows."""
         if survey.columns is None or survey.classes is None or not survey.n_rows:
             raise ValueError("There is no row with a positive weight, so there is nothing to fit.")
+        refuse_markers(label_markers(survey.classes.tolist()))
         totals = np.array([survey.totals[label].totals()[0] for label in survey.classes.tolist()])
         factor = class_factors(class_weight, survey.classes, totals)
         columns, has_missing = survey.columns.settled(categorical_features), survey.has_missing

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from numbers import Real
 from typing import Any
 
@@ -13,24 +13,76 @@ from numpy.typing import ArrayLike, NDArray
 
 from ferl import _core
 from ferl._tables.columns import is_text
-from ferl._tables.values import is_missing
+from ferl._tables.values import MISSING, is_missing, spelled_number
 from ferl._util.arrays import Floats, Ints, arrow
+from ferl._util.text import listed, shown
 
 _FEW_LABELS = 1000  # below which it is not worth while to import pyarrow
 _TOTAL_WEIGHT = (1e-100, 1e40)
+ROUNDING = 1e-9  # sums of weights that differ by less are equal but for rounding
 
 
-def refuse_missing_labels(y: Any) -> None:
-    """Name the first row without a label; numbers are left to scikit-learn, which has a good error for them."""
+def label_markers(labels: Collection[Any], classes: Collection[Any] = ()) -> tuple[str, ...]:
+    """Text that stands for a missing label, where all other labels are numbers or spell them: the rule of features.
+
+    Parameters
+    ----------
+    labels : collection
+        The distinct labels.
+    classes : collection, default=()
+        Labels that are known to be classes.
+
+    Examples
+    --------
+    >>> label_markers(["0", "1", "NA", ""]), label_markers(["no", "NA"]), label_markers(["NA"], ["0", "NA"])
+    (('NA', ''), (), ())
+    """
+    known = set(classes)
+    texts = [label for label in labels if isinstance(label, str) and label not in known]
+    markers = tuple(text for text in texts if text.strip() in MISSING)
+    others = [label for label in (*labels, *known) if label not in markers] if markers else []
+    return markers if others and all(map(_is_number, others)) else ()
+
+
+def is_missing_label(label: Any, markers: Collection[str]) -> bool:
+    """Whether a label is missing; ``markers``: text that stands for one, without blanks around it."""
+    return label.strip() in markers if isinstance(label, str) else is_missing(label)
+
+
+def _is_number(label: Any) -> bool:
+    number = spelled_number(label) if isinstance(label, str) else label
+    return isinstance(number, Real) and math.isfinite(number)
+
+
+def refuse_missing_labels(y: Any, classes: Collection[Any] = (), is_part: bool = False) -> None:
+    """Name the first row without a label; NaN among numbers is left to scikit-learn, which has a good error for it.
+
+    ``is_part``: whether there are other labels, so that it is not known yet whether all but markers are numbers.
+    """
     if not isinstance(y, np.ndarray | list | tuple) and not hasattr(y, "to_numpy"):
         return
     labels = np.asarray(y).ravel()
-    if labels.dtype.kind != "O" or set(map(type, labels.tolist())) <= {str, int, bool}:  # no slow loop for these types
+    if labels.dtype.kind not in "OUT":
         return
-    missing = [row for row, label in enumerate(labels) if is_missing(label)]
-    if missing:
+    values = labels.tolist()
+    if not set(map(type, values)) <= {str, int, bool}:  # no slow loop for these types
+        missing = [row for row, label in enumerate(values) if is_missing(label)]
+        if missing:
+            raise ValueError(
+                f"y contains NaN: {len(missing)} labels are missing, the first in row {missing[0]}. Leave these rows "
+                "out."
+            )
+    if markers := () if is_part else label_markers(dict.fromkeys(values), classes):
+        missing = [row for row, label in enumerate(values) if label in markers]
+        refuse_markers(markers, f" {len(missing)} labels are missing, the first in row {missing[0]}.")
+
+
+def refuse_markers(markers: tuple[str, ...], told: str = "") -> None:
+    """Refuse text that stands for missing labels; ``told``: how many they are."""
+    if markers:
         raise ValueError(
-            f"y contains NaN: {len(missing)} labels are missing, the first in row {missing[0]}. Leave these rows out."
+            f"y contains {listed(list(map(shown, markers)))} beside numbers, which stands for a missing label.{told} "
+            "Leave these rows out, or give the class another name if it is one."
         )
 
 
@@ -41,7 +93,7 @@ def labels_of(y: Any) -> NDArray[Any]:
 
         held = y.type.value_type if pa.types.is_dictionary(y.type) else y.type
         y = np.asarray(y.cast(held))
-    refuse_missing_labels(y)
+    refuse_missing_labels(y, is_part=True)
     labels = np.asarray(y)
     if labels.ndim != 1:
         raise ValueError(f"The labels of a batch have shape {labels.shape}; they must be one for each row.")
@@ -153,7 +205,12 @@ def refuse_other_kind(first: NDArray[Any], first_name: str, second: NDArray[Any]
 
 
 def weights_and_factors(
-    sample_weight: ArrayLike | None, class_weight: Mapping[Any, float] | str | None, classes: NDArray[Any], codes: Ints
+    sample_weight: ArrayLike | None,
+    class_weight: Mapping[Any, float] | str | None,
+    classes: NDArray[Any],
+    codes: Ints,
+    *,
+    as_given: bool = False,
 ) -> tuple[Floats, Floats]:
     """Weight of each row, and the factor of each class in it.
 
@@ -167,6 +224,8 @@ def weights_and_factors(
         The labels.
     codes : ndarray of shape (n_samples,)
         Each row's label, as an index of ``classes``.
+    as_given : bool, default=False
+        Whether class weights that average less than one stay as they are; see :func:`class_factors`.
 
     Returns
     -------
@@ -175,9 +234,10 @@ def weights_and_factors(
     factor : ndarray of shape (n_classes,)
     """
     weight = checked_sample_weight(sample_weight, len(codes))
-    totals = np.ones(len(classes))
-    if isinstance(class_weight, str):  # fsum: the same in any order of the rows
-        totals = np.array([math.fsum(weight[codes == c]) for c in range(len(classes))])
+    totals = np.zeros(len(classes))
+    if class_weight is not None and (isinstance(class_weight, str) or not as_given):
+        # fsum: the same in any order of the rows
+        totals = np.array([math.fsum(weight[codes == c].tolist()) for c in range(len(classes))])
     factor = class_factors(class_weight, classes, totals)
     if class_weight is not None:
         with np.errstate(over="ignore", under="ignore"):
@@ -199,20 +259,27 @@ def check_class_weight(class_weight: Mapping[Any, float]) -> None:
 
 
 def class_factors(class_weight: Mapping[Any, float] | str | None, classes: NDArray[Any], totals: Floats) -> Floats:
-    """The weight of a row of each class, shape (n_classes,); ``totals``: weight of each class, for "balanced"."""
+    """The weight of a row of each class, shape (n_classes,); ``totals``: sample weight of each class.
+
+    Class weights that make the rows weigh less than without them are multiplied by one number, so that the rows weigh
+    the same. This number depends on totals, never on how many rows have them: weight 2 is the row twice. Totals of
+    zero leave class weights as they are.
+    """
     if class_weight is None:
         return np.ones(len(classes))
     if isinstance(class_weight, str):
-        return np.divide(math.fsum(totals), len(classes) * totals, out=np.ones(len(classes)), where=totals > 0)
-    check_class_weight(class_weight)
-    known = classes.tolist()
-    for label in class_weight:
-        if label not in known:
-            raise ValueError(f"class_weight names the class {label!r}; the classes in y are {known}.")
-    factors = np.array([float(class_weight.get(label, 1.0)) for label in known])
-    if not factors.any():
-        raise ValueError("All class weights are zero, so there is nothing to fit.")
-    return factors
+        factors = np.divide(math.fsum(totals), len(classes) * totals, out=np.ones(len(classes)), where=totals > 0)
+    else:
+        check_class_weight(class_weight)
+        known = classes.tolist()
+        for label in class_weight:
+            if label not in known:
+                raise ValueError(f"class_weight names the class {label!r}; the classes in y are {known}.")
+        factors = np.array([float(class_weight.get(label, 1.0)) for label in known])
+        if not factors.any():
+            raise ValueError("All class weights are zero, so there is nothing to fit.")
+    with_factors, without = math.fsum(totals * factors), math.fsum(totals[factors > 0])
+    return factors * (without / with_factors) if with_factors < (1 - ROUNDING) * without else factors
 
 
 def check_weight_span(low: float, high: float, total: float) -> None:

@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ferl._tables import codes_of, refuse_other_kind
 from ferl._tables.columns import Column, array_column, infinity_message
-from ferl._tables.values import is_missing
+from ferl._tables.labels import is_missing_label, label_markers
+from ferl._tables.values import MISSING, is_missing
 from ferl._util.arrays import Bools, Floats, Ints
 from ferl._util.text import exact_text, number_text, shown
 from ferl.metrics.sets import check_same_length, column_of, vectors
@@ -150,8 +151,9 @@ def _known_codes(y_true: ArrayLike | None, classes: NDArray[Any], n_rows: int) -
     refuse_other_kind(labels, "y_true", classes, "classes")
     check_same_length(np.empty(n_rows), "y_pred", labels, "y_true")
     codes = codes_of(labels, classes)
+    markers = label_markers(MISSING, classes.tolist())
     for row in np.flatnonzero(codes < 0):
-        codes[row] = -1 if is_missing(labels[row]) else -2
+        codes[row] = -1 if is_missing_label(labels[row], markers) else -2
     return codes
 
 

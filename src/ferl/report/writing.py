@@ -20,8 +20,9 @@ from ferl._models.model import Model
 from ferl._sklearn import changed_parameters, check_rows, checked_input
 from ferl._tables import codes_of, read_table
 from ferl._tables.columns import array_column, infinity_message
+from ferl._tables.labels import is_missing_label, label_markers
 from ferl._tables.table import Table
-from ferl._tables.values import is_missing
+from ferl._tables.values import MISSING
 from ferl._util.arrays import Ints
 from ferl._util.files import replace_text
 from ferl._util.text import shown
@@ -222,10 +223,11 @@ def label_codes(model: Model, y: Any, n_rows: int) -> Ints:
     if len(labels) != n_rows:
         raise ValueError(f"y has {len(labels)} labels and X has {n_rows} rows; every row needs its label.")
     codes: Ints = codes_of(labels, model.classes)
+    markers = label_markers(MISSING, model.classes.tolist())
     for row in np.flatnonzero(codes < 0):
         if isinstance(labels[row], float) and math.isinf(labels[row]):
             raise ValueError(infinity_message("y"))
-        codes[row] = NO_LABEL if is_missing(labels[row]) else OTHER_LABEL
+        codes[row] = NO_LABEL if is_missing_label(labels[row], markers) else OTHER_LABEL
     if len(codes) and (codes == OTHER_LABEL).all():
         raise ValueError(
             f"No label of y ({shown(labels[0])}, for example) is one of the model's classes, "
