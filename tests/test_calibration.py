@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
+from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.datasets import load_iris, make_classification
 from sklearn.exceptions import NotFittedError
@@ -21,7 +22,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from estimators import classifier
 from ferl import Evidence, FERLClassifier, FERLTreeClassifier
-from ferl._models.evidence import ScoreEvidence
+from ferl._models.evidence import RuleEvidence
 from ferl.abstention import RiskControlledFERL
 from ferl.calibration import CalibratedFERL, IsotonicMap, TemperatureMap, fit_map
 from ferl.conformal import ConformalFERL
@@ -75,9 +76,9 @@ def test_evidence_stays_coherent_and_labels_stay(method: str, case: tuple[Eviden
 def test_evidence_of_weights_stays_coherent_and_labels_stay(
     method: str, scores: np.ndarray, data: st.DataObject
 ) -> None:
-    scores[0] = scores[0, 0]  # a row of which nothing is said
     n, n_classes = scores.shape
-    evidence = ScoreEvidence.of_scores(scores, np.full(n, 0.1), np.arange(n_classes))
+    support = np.where(np.arange(n) > 0, 0.9, 0.0)  # a row that all gates are closed to
+    evidence = evidence_of(scores, support)
     codes = data.draw(arrays(np.intp, n, elements=st.integers(0, n_classes - 1)))
     moved = fit_map(evidence, codes, method)(evidence)
     np.testing.assert_array_equal(moved.conflict, evidence.conflict)
@@ -87,16 +88,22 @@ def test_evidence_of_weights_stays_coherent_and_labels_stay(
     assert (moved.pignistic <= moved.plausibility + 1e-9).all()
     best = evidence.probability == evidence.probability.max(axis=1, keepdims=True)
     assert (np.where(best, moved.probability, np.inf).min(axis=1) >= moved.probability.max(axis=1) - 1e-12).all()
+    np.testing.assert_array_equal(moved.ignorance, evidence.ignorance)
+    np.testing.assert_array_equal(moved.rows, evidence.rows)
     assert (moved.ignorance[0], moved.belief[0].max(), moved.plausibility[0].min()) == (1, 0, 1)
+
+
+def evidence_of(scores: np.ndarray, support: np.ndarray) -> RuleEvidence:
+    """Evidence of rules whose scores these are, with five rows behind each answer."""
+    n, n_classes = scores.shape
+    return RuleEvidence.resting_on(
+        softmax(scores, axis=1), np.full(n, 5.0), support, np.full(n, 0.1), np.arange(n_classes)
+    )
 
 
 def test_a_temperature_divides_all_weights_of_evidence() -> None:
     scores = np.array([[2.0, -1.0, 0.5], [800.0, 0.0, -800.0]])
-    conflict, classes = np.array([0.2, 0.0]), np.arange(3)
-    raw, half = (
-        ScoreEvidence.of_scores(scores, conflict, classes),
-        ScoreEvidence.of_scores(scores / 2, conflict, classes),
-    )
+    raw, half = evidence_of(scores, np.ones(2)), evidence_of(scores / 2, np.ones(2))
     for name in ("belief", "plausibility", "probability", "ignorance", "conflict"):
         np.testing.assert_allclose(getattr(TemperatureMap(2.0)(raw[0]), name)[0], getattr(half, name)[0], atol=1e-12)
         np.testing.assert_allclose(getattr(TemperatureMap(1.0)(raw), name), getattr(raw, name), atol=1e-12)
@@ -134,7 +141,9 @@ def test_rules_that_are_too_sure_are_calibrated(data, method) -> None:
     errors = [expected_calibration_error(y[1500:], own.argmax(axis=1), own.max(axis=1)) for own in (raw, moved)]
     assert errors[1] < errors[0] - 0.1
     np.testing.assert_array_equal(calibrated.predict(X[1500:]), model.predict(X[1500:]))
-    assert calibrated.predict_evidence(X[1500:]).ignorance.mean() > model.predict_evidence(X[1500:]).ignorance.mean()
+    evidence, before = calibrated.predict_evidence(X[1500:]), model.predict_evidence(X[1500:])
+    np.testing.assert_array_equal(evidence.ignorance, before.ignorance)  # the answers rest on the same rows
+    assert (evidence.prediction_set().sum(axis=1) > before.prediction_set().sum(axis=1)).mean() > 0.1
     if method == "temperature":
         assert 2 < calibrated.map_.temperature < 8
 
