@@ -7,16 +7,20 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from ferl import FERLClassifier, FERLTreeClassifier, NoveltyDetector
+from ferl import FERLClassifier, FERLTreeClassifier, NoveltyDetector, export_text, load_model, save_model
 from ferl.abstention import RiskControlledFERL
 from ferl.calibration import CalibratedFERL
 from ferl.conformal import ConformalFERL
+from ferl.editing import edit
+from ferl.streaming import fit_parquet
 
 X, Y = make_classification(900, 5, n_informative=4, n_redundant=0, class_sep=1.2, random_state=0)
 FIRST, HELD, NEW = slice(0, 300), slice(300, 600), slice(600, 900)
@@ -108,3 +112,64 @@ def test_a_detector_keeps_its_judge_when_the_classifier_inside_learns_on(cv: Any
     before = detector.p_values(X[NEW])
     detector.estimator_.fit(X[NEW] * 9, Y[NEW])
     np.testing.assert_array_equal(detector.p_values(X[NEW]), before)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Edits stay, or are refused
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def edited(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """An edited classifier without its first feature, and the same from a file."""
+    changed = edit(rules().fit(X[FIRST], Y[FIRST])).forbid(0)
+    path = tmp_path_factory.mktemp("edited") / "edited.json"
+    save_model(changed, path)
+    return {"edited": changed, "loaded": load_model(path)}
+
+
+@EVERY_WRAPPER
+@pytest.mark.parametrize("name", ["edited", "loaded"])
+def test_a_wrapper_keeps_the_edits_of_a_classifier_or_refuses(wrapper, calibrate, answers, edited, name) -> None:
+    given = edited[name]
+    for around in (
+        wrapper(given),
+        wrapper(make_pipeline(StandardScaler(), given)),
+        wrapper(CalibratedFERL(given)),
+        wrapper(given, cv=2),
+    ):
+        with pytest.raises(ValueError, match=r"edited by hand \(1 edits\), and fit would learn anew.*leave fit out"):
+            around.fit(X[FIRST], Y[FIRST])
+    wrapped = calibrate(wrapper(given, random_state=0), X[HELD], Y[HELD])
+    assert wrapped.estimator_.model_.history == given.model_.history
+    before, X[NEW, 0] = answers(wrapped), X[NEW, 0] + 100
+    try:
+        np.testing.assert_array_equal(answers(wrapped), before)
+    finally:
+        X[NEW, 0] -= 100
+    kept = wrapper(FrozenEstimator(given), cv=2, random_state=0).fit(X[FIRST], Y[FIRST])
+    assert kept.estimator_.model_.history == given.model_.history
+    anew = wrapper(clone(given), random_state=0).fit(X[FIRST], Y[FIRST])
+    assert not anew.estimator_.model_.history
+
+
+def test_detectors_and_files_keep_the_edits_of_a_classifier_or_refuse(edited, tmp_path) -> None:
+    with pytest.raises(ValueError, match="edited by hand"):
+        NoveltyDetector(edited["edited"]).fit(X[HELD], Y[HELD])
+    detector = NoveltyDetector(edited["edited"], cv="prefit").fit(X[HELD])
+    assert detector.estimator_.model_.history
+    pd.DataFrame(X[FIRST]).rename(columns=str).assign(y=Y[FIRST]).to_parquet(tmp_path / "rows.parquet")
+    with pytest.raises(ValueError, match="edited by hand"):
+        fit_parquet(tmp_path / "rows.parquet", target="y", estimator=edited["edited"])
+
+
+def test_an_edited_classifier_is_fitted_anew_with_units_and_descriptions(edited) -> None:
+    table = pd.DataFrame(X[FIRST], columns=list("abcde"))
+    said = {"units": {"b": "mg"}, "describe": {"columns": {"c": {"label": "dose"}}}}
+    anew, plain = (clf.fit(table, Y[FIRST], **said) for clf in (clone(edited["edited"]), rules()))
+    assert export_text(anew) == export_text(plain)
+    assert "mg" in export_text(anew)
+    assert "dose" in export_text(anew)
+    assert not anew.model_.history
+    with pytest.raises(ValueError, match="fitted and not edited"):
+        anew.cost(table, Y[FIRST])

@@ -145,11 +145,34 @@ def with_inputs_of(tags: Tags, estimator: Any) -> Tags:
 
 def fitted_clone(estimator: Any, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Any:
     """Fit a clone; in a pipeline the weights go to the last step."""
-    copy = clone(estimator)
+    copy = unfitted(estimator)
     if sample_weight is None:
         return copy.fit(X, y)
     name = f"{copy.steps[-1][0]}__sample_weight" if isinstance(copy, Pipeline) else "sample_weight"
     return copy.fit(X, y, **{name: sample_weight})
+
+
+def unfitted(estimator: Any) -> Any:
+    """A clone to be fitted; refused where edits by hand would be lost, which are no parameters.
+
+    A classifier that stays fitted in the clone, inside a ``FrozenEstimator``, keeps its edits.
+    """
+    own = clone(estimator)
+    kept = {"": own, **own.get_params()}
+    for name, given in {"": estimator, **estimator.get_params()}.items():
+        n_edits = _n_edits(given)
+        if n_edits and not _n_edits(kept[name]):
+            raise ValueError(
+                f"The {type(given).__name__} was edited by hand ({n_edits} edits), and fit would learn anew without "
+                "the edits. To keep them leave fit out: what calibrates takes a fitted classifier as it is "
+                '(conformalize, calibrate, cv="prefit"). To learn anew pass sklearn.base.clone(classifier).'
+            )
+    return own
+
+
+def _n_edits(estimator: Any) -> int:
+    model = getattr(estimator, "__dict__", {}).get("model_")
+    return len(getattr(model, "history", ()))
 
 
 def frozen(estimator: Any) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from scipy.stats import betabinom, false_discovery_control
-from sklearn.base import BaseEstimator, OutlierMixin, clone
+from sklearn.base import BaseEstimator, OutlierMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import KFold, train_test_split
 from sklearn.utils import Tags
@@ -24,7 +24,7 @@ from ferl._models.novelty import MEASURES
 from ferl._sklearn import Interval, StrOptions, fit_context, remember_columns, take_rows
 from ferl._util.arrays import Floats
 from ferl._util.text import listed, percent_text, spoken, value_text
-from ferl._wrapper import frozen, with_inputs_of
+from ferl._wrapper import frozen, unfitted, with_inputs_of
 from ferl.rules import FERLClassifier
 
 MAX_NAMED = 3  # features that a sentence names
@@ -398,7 +398,7 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
 
     def _classifier(self, is_labelled: bool) -> Any:
         """What is fitted; without labels it keeps more training rows to compare new rows with."""
-        own = FERLClassifier(random_state=self.random_state) if self.estimator is None else clone(self.estimator)
+        own = FERLClassifier(random_state=self.random_state) if self.estimator is None else unfitted(self.estimator)
         is_chosen = own.n_exemplars != type(own)().n_exemplars
         return own if is_labelled or is_chosen else own.set_params(n_exemplars=UNLABELLED_EXEMPLARS)
 
