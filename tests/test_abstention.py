@@ -196,7 +196,7 @@ def test_a_fitted_estimator_sets_design_rows_aside(data, fitted) -> None:
     model = RiskControlledFERL(fitted, risk=0.25, design_share=0.2, signal="learned", random_state=0)
     control = model.calibrate(X[300:600], y[300:600]).control_
     assert control.n_rows == 240
-    assert model.estimator_ is fitted
+    assert model.estimator_.model_ is fitted.model_  # a copy, which a later fit does not change
 
 
 def test_nothing_to_learn_from_is_the_margin() -> None:

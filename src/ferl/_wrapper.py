@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from copy import copy, deepcopy
 from dataclasses import dataclass
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
@@ -30,7 +31,8 @@ class Wrapper(MetaEstimatorMixin, BaseEstimator):
     """A classifier and something learned about its answers from rows it was not fitted on.
 
     ``fit`` fits a clone of ``estimator``. A wrapper whose ``estimator`` is fitted already needs no ``fit``: it takes
-    the estimator as it is.
+    the estimator as it is, in a copy, so that a later fit of the estimator changes nothing here. What was learned
+    holds for the model it was learned about: where ``estimator_`` itself is fitted again, answers are refused.
 
     Attributes
     ----------
@@ -58,7 +60,7 @@ class Wrapper(MetaEstimatorMixin, BaseEstimator):
                 f"{step} needs a fitted classifier. Call fit(X, y) first, or give {type(self).__name__} an estimator "
                 "that is already fitted."
             ) from None
-        self.estimator_, self._is_prefit = self.estimator, True
+        self.estimator_, self._is_prefit = frozen(self.estimator), True
 
     def __sklearn_tags__(self) -> Tags:
         tags: Tags = super().__sklearn_tags__()
@@ -82,11 +84,22 @@ class Wrapper(MetaEstimatorMixin, BaseEstimator):
         for name in names:
             self.__dict__.pop(name, None)
 
+    def _learned_about(self, *estimators: Any) -> None:
+        """Remember the models of the fitted classifiers that something was learned about."""
+        self._models = [(estimator, model_inside(estimator)) for estimator in estimators]
+
     def _check_learned(self, attribute: str, needs: str, step: str, rest: str = "") -> None:
-        """Refuse an answer before the step that learns what it needs."""
+        """Refuse an answer before the step that learns what it needs, and about another model than it was learned."""
         if attribute not in self.__dict__:
             before = "" if "estimator_" in self.__dict__ else "fit(X, y) and then "
             raise NotFittedError(f"{needs}. Call {before}{step}(X, y) first{rest}.")
+        if any(model_inside(estimator) is not model for estimator, model in self._models):
+            is_copy = self.__dict__.get("_is_prefit", False)
+            first = "Fit the classifier that was given, of which estimator_ is a copy, and call" if is_copy else "Call"
+            raise ValueError(
+                f"The classifier inside was fitted again since {step}(X, y); nothing was calibrated about its new "
+                f"model. {first} {step}(X, y) again."
+            )
 
     @property
     def _inside(self) -> Any:
@@ -132,11 +145,47 @@ def with_inputs_of(tags: Tags, estimator: Any) -> Tags:
 
 def fitted_clone(estimator: Any, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Any:
     """Fit a clone; in a pipeline the weights go to the last step."""
-    copy = clone(estimator)
+    copy = unfitted(estimator)
     if sample_weight is None:
         return copy.fit(X, y)
     name = f"{copy.steps[-1][0]}__sample_weight" if isinstance(copy, Pipeline) else "sample_weight"
     return copy.fit(X, y, **{name: sample_weight})
+
+
+def unfitted(estimator: Any) -> Any:
+    """A clone to be fitted; refused where edits by hand would be lost, which are no parameters.
+
+    A classifier that stays fitted in the clone, inside a ``FrozenEstimator``, keeps its edits.
+    """
+    own = clone(estimator)
+    kept = {"": own, **own.get_params()}
+    for name, given in {"": estimator, **estimator.get_params()}.items():
+        n_edits = _n_edits(given)
+        if n_edits and not _n_edits(kept[name]):
+            raise ValueError(
+                f"The {type(given).__name__} was edited by hand ({n_edits} edits), and fit would learn anew without "
+                "the edits. To keep them leave fit out: what calibrates takes a fitted classifier as it is "
+                '(conformalize, calibrate, cv="prefit"). To learn anew pass sklearn.base.clone(classifier).'
+            )
+    return own
+
+
+def _n_edits(estimator: Any) -> int:
+    model = getattr(estimator, "__dict__", {}).get("model_")
+    return len(getattr(model, "history", ()))
+
+
+def frozen(estimator: Any) -> Any:
+    """A fitted classifier as it is now, whatever the given one learns later."""
+    # Models never change: a later fit gives the classifier another one. Steps of pipelines do change.
+    return copy(estimator) if "model_" in vars(estimator) else deepcopy(estimator)
+
+
+def model_inside(estimator: Any) -> Any:
+    """The model of the classifier at the end of pipelines and wrappers."""
+    classifier = estimator[-1] if isinstance(estimator, Pipeline) else estimator
+    inside = vars(classifier).get("estimator_")
+    return getattr(classifier, "model_", classifier) if inside is None else model_inside(inside)
 
 
 def last_step(estimator: Any, X: Any) -> tuple[Any, Any]:

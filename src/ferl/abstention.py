@@ -86,7 +86,7 @@ class RiskControlledFERL(Wrapper):
     Attributes
     ----------
     estimator_ : estimator
-        The fitted classifier.
+        The fitted classifier; of one that was fitted already, a copy.
     control_ : RiskControl
         The outcome of the calibration; print it.
     classes_ : ndarray of shape (n_classes,)
@@ -222,6 +222,7 @@ class RiskControlledFERL(Wrapper):
         self._refuse_few_rows(int(tested.sum()), len(raw))
         control = self._test(design, Ladder.of(design.signal(raw[tested]), wrong[tested]))
         self._design, self.control_ = design, control
+        self._learned_about(self.estimator_)
         if not control.met:
             warnings.warn(str(control), UnmetRiskWarning, stacklevel=2)
         return self

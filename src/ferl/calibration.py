@@ -137,7 +137,7 @@ class CalibratedFERL(ClassifierMixin, Wrapper):
     Attributes
     ----------
     estimator_ : estimator
-        The fitted classifier, not calibrated.
+        The fitted classifier, not calibrated; of one that was fitted already, a copy.
     map_ : TemperatureMap or IsotonicMap
         The map.
     classes_ : ndarray of shape (n_classes,)
@@ -204,6 +204,7 @@ class CalibratedFERL(ClassifierMixin, Wrapper):
             unseen.append(fold.unseen)
         rows = np.concatenate(unseen)
         weight = checked_sample_weight(sample_weight, len(labels))[rows]
+        self._learned_about(self.estimator_)
         self.map_ = fit_map(Evidence.stack(parts), codes_of(labels[rows], self.classes_), self.method, weight)
         return self
 
@@ -229,6 +230,7 @@ class CalibratedFERL(ClassifierMixin, Wrapper):
         self._forget("map_")
         evidence = evidence_of(self.estimator_, X)
         codes = codes_of(checked_labels(y, len(evidence)), self.classes_)
+        self._learned_about(self.estimator_)
         self.map_ = fit_map(evidence, codes, self.method, checked_sample_weight(sample_weight, len(codes)))
         return self
 

@@ -91,8 +91,9 @@ class ConformalFERL(ClassifierMixin, Wrapper):
     Attributes
     ----------
     estimator_ : estimator
-        The fitted classifier, for other libraries to wrap as well. In cross-conformal mode it was fitted on all rows
-        and gives labels and probabilities, while the sets come from those in ``fold_estimators_``.
+        The fitted classifier, for other libraries to wrap as well; of one that was fitted already, a copy. In
+        cross-conformal mode it was fitted on all rows and gives labels and probabilities, while the sets come from
+        those in ``fold_estimators_``.
     fold_estimators_ : list of estimator
         Cross-conformal mode: the classifiers, each without a fold.
     classes_ : ndarray of shape (n_classes,)
@@ -258,6 +259,7 @@ class ConformalFERL(ClassifierMixin, Wrapper):
 
     def _keep(self, compared: list[tuple[Any, Reference]], *, is_weighted: bool) -> None:
         self._compared, self._is_weighted = compared, is_weighted
+        self._learned_about(*(estimator for estimator, _ in compared))
         self._settings = {name: getattr(self, name) for name in _DECISIVE}
         references = [reference for _, reference in compared]
         self._groups = groups_of(references, self.classes_)
@@ -388,10 +390,10 @@ class ConformalFERL(ClassifierMixin, Wrapper):
         if self.cv is not None and "_compared" not in self.__dict__:
             raise NotFittedError("predict_set needs calibrated rows. Call fit(X, y) first: with cv it also calibrates.")
         rest = ", on rows that were not used for fitting; or set cv=5 to have fit do both"
-        self._check_learned("_compared", "predict_set needs calibrated scores", "conformalize", rest)
+        step = "conformalize" if self.cv is None else "fit"
+        self._check_learned("_compared", "predict_set needs calibrated scores", step, rest)
         for name, before in self._settings.items():
             if getattr(self, name) != before:
-                step = "conformalize" if self.cv is None else "fit"
                 raise ValueError(
                     f"{name} was {before!r} in {step} and is {getattr(self, name)!r} now; rows compared in two ways "
                     f"promise nothing. Call {step}(X, y) again."

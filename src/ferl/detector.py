@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from copy import deepcopy
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -12,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from scipy.stats import betabinom, false_discovery_control
-from sklearn.base import BaseEstimator, OutlierMixin, clone
+from sklearn.base import BaseEstimator, OutlierMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import KFold, train_test_split
 from sklearn.utils import Tags
@@ -25,7 +24,7 @@ from ferl._models.novelty import MEASURES
 from ferl._sklearn import Interval, StrOptions, fit_context, remember_columns, take_rows
 from ferl._util.arrays import Floats
 from ferl._util.text import listed, percent_text, spoken, value_text
-from ferl._wrapper import with_inputs_of
+from ferl._wrapper import frozen, unfitted, with_inputs_of
 from ferl.rules import FERLClassifier
 
 MAX_NAMED = 3  # features that a sentence names
@@ -220,7 +219,9 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
         self.n_calibration_ = sum(len(judge.calibration) for judge in judges)
         self._checked_allowed(self.n_calibration_)
         self.measure_ = self.measure  # calibration rows and new ones must be measured alike
-        self.estimator_ = judges[0].classifier if len(judges) == 1 else self._classifier(is_labelled).fit(table, labels)
+        one = judges[0].classifier
+        # A copy, which may be fitted again: judges stay as they were when they were compared.
+        self.estimator_ = frozen(one) if len(judges) == 1 else self._classifier(is_labelled).fit(table, labels)
         self._judges = judges
         return self
 
@@ -397,7 +398,7 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
 
     def _classifier(self, is_labelled: bool) -> Any:
         """What is fitted; without labels it keeps more training rows to compare new rows with."""
-        own = FERLClassifier(random_state=self.random_state) if self.estimator is None else clone(self.estimator)
+        own = FERLClassifier(random_state=self.random_state) if self.estimator is None else unfitted(self.estimator)
         is_chosen = own.n_exemplars != type(own)().n_exemplars
         return own if is_labelled or is_chosen else own.set_params(n_exemplars=UNLABELLED_EXEMPLARS)
 
@@ -409,7 +410,7 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
                 'cv="prefit" needs an estimator that is fitted already. Fit it first, or have it fitted here with cv=5.'
             ) from error
         # A copy: were the estimator fitted again, its calibration rows would be those of another.
-        return self._judge_of(deepcopy(self.estimator), X)
+        return self._judge_of(frozen(self.estimator), X)
 
     def _splits(self, n_rows: int) -> list[Any]:
         """Pairs of row numbers, to fit on and held out; not stratified: held-out rows are drawn as new ones will be."""

@@ -311,11 +311,9 @@ class EditedFERL(FERLClassifier):
         """Numbers of the rules that are locked."""
         return tuple(rule + 1 for rule in sorted(locked_rules(self._fitted())))
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn anew, without any edit; as :meth:`ferl.FERLClassifier.fit`."""
-        self.__dict__.pop("original_", None)
-        fitted: Self = super().fit(X, y, sample_weight)
-        return fitted
+    def _forget(self) -> None:
+        super()._forget()
+        self.__dict__.pop("original_", None)  # what is fitted anew has no edits
 
     # -----------------------------------------------------------------------------------------------------------------
     # Helpers

@@ -8,8 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sklearn.base import clone
-
 from ferl._estimator import FERLEstimator
 from ferl._judge.judgement import Rule
 from ferl._learn.batches import BATCH_ROWS, Batches, GivenBatches, ParquetBatches, rows_in_batches
@@ -18,6 +16,7 @@ from ferl._models.evidence import Evidence
 from ferl._sklearn import check_parameters
 from ferl._tables import TableDescription
 from ferl._util.threads import rows_bar
+from ferl._wrapper import unfitted
 from ferl.rules import FERLClassifier
 
 __all__ = ["fit_batches", "fit_parquet", "predict_batches", "predict_parquet"]
@@ -124,7 +123,7 @@ def fit_parquet(
 
 
 def _fit(batches: Batches, estimator: FERLEstimator[Any] | None, description: TableDescription) -> FERLEstimator[Any]:
-    fitted: FERLEstimator[Any] = FERLClassifier() if estimator is None else clone(estimator)
+    fitted: FERLEstimator[Any] = FERLClassifier() if estimator is None else unfitted(estimator)
     check_parameters(fitted)
     settings = fitted._settings()
     settings.check()

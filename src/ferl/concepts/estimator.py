@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import load_digits
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
@@ -19,7 +19,7 @@ from ferl._models.rule_model import RuleModel
 from ferl._sklearn import HasMethods, StrOptions, fit_context
 from ferl._tell.reasons import Reason, read_reasons
 from ferl._util.arrays import Floats
-from ferl._wrapper import checked_labels, drawn_seed
+from ferl._wrapper import checked_labels, drawn_seed, unfitted
 from ferl.concepts.detectors import ConceptCalibrator, ConceptDetector, n_rows_of, see_concepts
 from ferl.concepts.explanation import (
     ConceptExplanation,
@@ -356,7 +356,7 @@ def _seeded(estimator: Any, seed: int) -> Any:
     """A copy with this seed, if it takes a seed and has none; what is no estimator is returned as it is."""
     if not hasattr(estimator, "get_params") or isinstance(estimator, type):
         return estimator
-    copy = clone(estimator)
+    copy = unfitted(estimator)
     empty = [name for name, value in copy.get_params().items() if name.endswith("random_state") and value is None]
     return copy.set_params(**dict.fromkeys(empty, seed))
 

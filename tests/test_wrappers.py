@@ -1,0 +1,175 @@
+"""What the wrappers of a classifier promise, whatever happens to the classifier before and after."""
+
+from __future__ import annotations
+
+import pickle
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import make_classification
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from ferl import FERLClassifier, FERLTreeClassifier, NoveltyDetector, export_text, load_model, save_model
+from ferl.abstention import RiskControlledFERL
+from ferl.calibration import CalibratedFERL
+from ferl.conformal import ConformalFERL
+from ferl.editing import edit
+from ferl.streaming import fit_parquet
+
+X, Y = make_classification(900, 5, n_informative=4, n_redundant=0, class_sep=1.2, random_state=0)
+FIRST, HELD, NEW = slice(0, 300), slice(300, 600), slice(600, 900)
+
+
+def rules() -> FERLClassifier:
+    return FERLClassifier(max_rules=10, random_state=0)
+
+
+def sets(wrapper: ConformalFERL) -> Any:
+    return wrapper.predict_p_values(X[NEW])
+
+
+def signal(wrapper: RiskControlledFERL) -> Any:
+    return np.column_stack([wrapper.confidence_signal(X[NEW]), wrapper.predict_set(X[NEW])])
+
+
+def probability(wrapper: CalibratedFERL) -> Any:
+    return wrapper.predict_proba(X[NEW])
+
+
+WRAPPERS = {
+    "sets": (ConformalFERL, ConformalFERL.conformalize, sets),
+    "abstention": (partial(RiskControlledFERL, risk=0.2), RiskControlledFERL.calibrate, signal),
+    "probabilities": (CalibratedFERL, CalibratedFERL.calibrate, probability),
+}
+EVERY_WRAPPER = pytest.mark.parametrize(("wrapper", "calibrate", "answers"), WRAPPERS.values(), ids=WRAPPERS)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What was calibrated stays, or is refused
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@EVERY_WRAPPER
+@pytest.mark.parametrize(
+    "make",
+    [
+        rules,
+        lambda: FERLTreeClassifier("medium", random_state=0),
+        lambda: make_pipeline(StandardScaler(), rules()),
+        lambda: CalibratedFERL(rules(), random_state=0),
+    ],
+    ids=["rules", "tree", "pipeline", "wrapper"],
+)
+def test_a_classifier_that_learns_on_does_not_change_what_was_calibrated(wrapper, calibrate, answers, make) -> None:
+    given = make().fit(X[FIRST], Y[FIRST])
+    wrapped = calibrate(wrapper(given, random_state=0), X[HELD], Y[HELD])
+    before = answers(wrapped)
+    given.fit(X[NEW] + 1, 1 - Y[NEW])
+    np.testing.assert_array_equal(answers(wrapped), before)
+    np.testing.assert_array_equal(answers(pickle.loads(pickle.dumps(wrapped))), before)
+    if isinstance(given, FERLClassifier | FERLTreeClassifier):
+        given.fit(X[FIRST], Y[FIRST])
+        wrapped = calibrate(wrapper(given, random_state=0), X[HELD], Y[HELD])
+        given.partial_fit(X[NEW], 1 - Y[NEW])
+        np.testing.assert_array_equal(answers(wrapped), before)
+
+
+@EVERY_WRAPPER
+def test_a_classifier_inside_that_learns_on_is_refused_until_it_is_calibrated(wrapper, calibrate, answers) -> None:
+    step = calibrate.__name__
+    wrapped = calibrate(wrapper(rules(), random_state=0).fit(X[FIRST], Y[FIRST]), X[HELD], Y[HELD])
+    wrapped.estimator_.partial_fit(X[FIRST], Y[FIRST])
+    with pytest.raises(ValueError, match=rf"fitted again since {step}.*Call {step}\(X, y\) again"):
+        answers(wrapped)
+    assert len(answers(calibrate(wrapped, X[HELD], Y[HELD]))) == 300
+    prefit = calibrate(wrapper(rules().fit(X[FIRST], Y[FIRST]), random_state=0), X[HELD], Y[HELD])
+    prefit.estimator_.fit(X[NEW], Y[NEW])
+    with pytest.raises(ValueError, match=r"Fit the classifier that was given, of which estimator_ is a copy, and call"):
+        answers(prefit)
+
+
+def test_frozen_and_cross_fitted_classifiers_that_learn_on_are_refused() -> None:
+    inside = rules().fit(X[FIRST], Y[FIRST])
+    wrapped = ConformalFERL(FrozenEstimator(inside)).fit(X[FIRST], Y[FIRST]).conformalize(X[HELD], Y[HELD])
+    inside.partial_fit(X[NEW], Y[NEW])
+    with pytest.raises(ValueError, match="fitted again since conformalize"):
+        wrapped.predict_set(X[NEW])
+    crossed = ConformalFERL(rules(), cv=2).fit(X[FIRST], Y[FIRST])
+    crossed.fold_estimators_[1].partial_fit(X[NEW], Y[NEW])
+    with pytest.raises(ValueError, match=r"fitted again since fit.*Call fit\(X, y\) again"):
+        crossed.predict_set(X[NEW])
+
+
+@pytest.mark.parametrize("cv", ["prefit", 0.5])
+def test_a_detector_keeps_its_judge_when_the_classifier_inside_learns_on(cv: Any) -> None:
+    detector = NoveltyDetector(rules().fit(X[FIRST], Y[FIRST]), cv=cv, random_state=0).fit(X[HELD], Y[HELD])
+    before = detector.p_values(X[NEW])
+    detector.estimator_.fit(X[NEW] * 9, Y[NEW])
+    np.testing.assert_array_equal(detector.p_values(X[NEW]), before)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Edits stay, or are refused
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def edited(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """An edited classifier without its first feature, and the same from a file."""
+    changed = edit(rules().fit(X[FIRST], Y[FIRST])).forbid(0)
+    path = tmp_path_factory.mktemp("edited") / "edited.json"
+    save_model(changed, path)
+    return {"edited": changed, "loaded": load_model(path)}
+
+
+@EVERY_WRAPPER
+@pytest.mark.parametrize("name", ["edited", "loaded"])
+def test_a_wrapper_keeps_the_edits_of_a_classifier_or_refuses(wrapper, calibrate, answers, edited, name) -> None:
+    given = edited[name]
+    for around in (
+        wrapper(given),
+        wrapper(make_pipeline(StandardScaler(), given)),
+        wrapper(CalibratedFERL(given)),
+        wrapper(given, cv=2),
+    ):
+        with pytest.raises(ValueError, match=r"edited by hand \(1 edits\), and fit would learn anew.*leave fit out"):
+            around.fit(X[FIRST], Y[FIRST])
+    wrapped = calibrate(wrapper(given, random_state=0), X[HELD], Y[HELD])
+    assert wrapped.estimator_.model_.history == given.model_.history
+    before, X[NEW, 0] = answers(wrapped), X[NEW, 0] + 100
+    try:
+        np.testing.assert_array_equal(answers(wrapped), before)
+    finally:
+        X[NEW, 0] -= 100
+    kept = wrapper(FrozenEstimator(given), cv=2, random_state=0).fit(X[FIRST], Y[FIRST])
+    assert kept.estimator_.model_.history == given.model_.history
+    anew = wrapper(clone(given), random_state=0).fit(X[FIRST], Y[FIRST])
+    assert not anew.estimator_.model_.history
+
+
+def test_detectors_and_files_keep_the_edits_of_a_classifier_or_refuse(edited, tmp_path) -> None:
+    with pytest.raises(ValueError, match="edited by hand"):
+        NoveltyDetector(edited["edited"]).fit(X[HELD], Y[HELD])
+    detector = NoveltyDetector(edited["edited"], cv="prefit").fit(X[HELD])
+    assert detector.estimator_.model_.history
+    pd.DataFrame(X[FIRST]).rename(columns=str).assign(y=Y[FIRST]).to_parquet(tmp_path / "rows.parquet")
+    with pytest.raises(ValueError, match="edited by hand"):
+        fit_parquet(tmp_path / "rows.parquet", target="y", estimator=edited["edited"])
+
+
+def test_an_edited_classifier_is_fitted_anew_with_units_and_descriptions(edited) -> None:
+    table = pd.DataFrame(X[FIRST], columns=list("abcde"))
+    said = {"units": {"b": "mg"}, "describe": {"columns": {"c": {"label": "dose"}}}}
+    anew, plain = (clf.fit(table, Y[FIRST], **said) for clf in (clone(edited["edited"]), rules()))
+    assert export_text(anew) == export_text(plain)
+    assert "mg" in export_text(anew)
+    assert "dose" in export_text(anew)
+    assert not anew.model_.history
+    with pytest.raises(ValueError, match="fitted and not edited"):
+        anew.cost(table, Y[FIRST])
