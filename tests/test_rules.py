@@ -434,7 +434,7 @@ def test_monotone_constraints_hold_outside_the_range_too():
     assert clf.predict_proba(far)[0, 1] > 0.5
     assert clf.support_deficit(far)[0].tolist() == [1.0, 0.0, 0.0]
     np.testing.assert_allclose(clf.contributions(far).sum(axis=1), clf.model_.decision_scores(far), atol=1e-12)
-    assert "No answer: nothing is believed, because x0 is 50 while" in str(clf.explain(far[0]))
+    assert "No answer: no training row supports an answer, because x0 is 50 while" in str(clf.explain(far[0]))
     assert "belief counts by 0.2" in str(clf.explain([8.0, 0.0, 0.0]))
 
 

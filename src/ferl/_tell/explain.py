@@ -39,6 +39,7 @@ MAX_WEIGHTS = 8  # features whose weights are shown; the others are summed
 MAX_OUTSIDE = 3  # features that an answer blames
 LEAST_SHOWN = 0.005  # weight that two decimals show
 MUCH_IGNORANCE = 0.1  # that a summary names; below it a set of several classes of a tree comes from divided belief
+MOSTLY_LOST = 0.5  # of the evidence, that values outside the training range cost
 SECOND_REASON = 0.5  # of the first one, that a feature weighs which is named beside it
 RULES_TITLE = "Rules that fired"
 # What to do where a set has several classes.
@@ -541,6 +542,9 @@ class RuleExplanation(Explanation):
         is_enough = max(self.probability) >= SET_LEVEL or 1 - self.ignorance < SET_LEVEL
         is_ignorant = is_enough and self.ignorance >= MUCH_IGNORANCE
         if self.doubt.main == "lost_support" and (is_ignorant or self.doubt.lost_support >= MUCH_IGNORANCE):
+            return "novelty"
+        # Far outside the range no row is near, either: the range is the cause that names its features.
+        if is_ignorant and sum([lost for _, lost in self.lost_support]) > MOSTLY_LOST:
             return "novelty"
         return "ignorance" if is_ignorant else "doubt"
 
