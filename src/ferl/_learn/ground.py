@@ -193,8 +193,8 @@ class Ground:
             tuple(own.recoded(self.orders.get(own.feature, nowhere)) for own in facts.columns),
         )
         if rule_node is not None:
-            total = float(facts.class_weight.sum() * facts.scale)
-            summing = RuleSumming(**vars(summing), node=rule_node, total_weight=total)
+            total, unit = float(facts.class_weight.sum() * facts.scale), facts.class_unit * facts.scale
+            summing = RuleSumming(**vars(summing), node=rule_node, total_weight=total, class_unit=unit)
         found = grown | self.rows.fold(summing, n_threads(self.settings.n_jobs), report).finish()
         products = found.pop("products", np.zeros((0, 0)))
         start, membership = found.pop("category_start"), found.pop("category")

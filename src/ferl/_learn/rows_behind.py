@@ -1,8 +1,9 @@
 """What counts the training rows behind an answer: sums of the products of two firings, over all rows.
 
-Firings are rounded to 2^-10 and weights to a power of two that the total weight allows. Then every product and every
-partial sum is a double without rounding: the sums have the same bits in any order of the rows, in any batches and with
-any number of threads, whichever library multiplies the matrices.
+Firings are rounded to 2^-10. How often a row counts, and what a row of its class weighs, are rounded each by itself, so
+that a row of weight 2 is the row twice. Then every product and every partial sum is a double without rounding: the sums
+have the same bits in any order of the rows, in any batches and with any number of threads, whichever library multiplies
+the matrices.
 """
 
 from __future__ import annotations
@@ -36,8 +37,10 @@ class RuleSums:
         Number of its nodes.
     node : ndarray of shape (n_rules,), int32
         Where rules end.
-    unit : float
-        What weights are rounded down to a multiple of.
+    class_unit : ndarray of shape (n_classes,)
+        What a row of each class weighs, and 1 for classes without weight.
+    step, class_step : float
+        What numbers of rows, and the weights of classes, are rounded to multiples of.
     products : ndarray of shape (1 + n_rules, 1 + n_rules)
         Of firings, a one first.
     """
@@ -46,7 +49,9 @@ class RuleSums:
     tree: _core.Tree
     n_nodes: int
     node: Ints
-    unit: float
+    class_unit: Floats
+    step: float
+    class_step: float
     products: Floats
 
     def add(self, X: Floats, codes: Ints, weight: Floats, n_threads: int, report: Any) -> None:
@@ -54,7 +59,8 @@ class RuleSums:
         self.moments.add(X, codes, weight, n_threads, report)
         for first in range(0, len(X), _CHUNK_ROWS):
             rows = slice(first, first + _CHUNK_ROWS)
-            whole = np.floor(weight[rows] / self.unit) * self.unit
+            unit = self.class_unit[codes[rows]]
+            whole = np.rint(weight[rows] / unit / self.step) * self.step * self._rounded(unit)
             every = np.zeros((len(whole), self.n_nodes))
             self.tree.fire(X[rows], False, n_threads, every)
             firing = np.ones((len(whole), 1 + len(self.node)))
@@ -64,6 +70,9 @@ class RuleSums:
                 self.products += whole[0] * (firing.T @ firing)
             else:
                 self.products += (firing * whole[:, None]).T @ firing
+
+    def _rounded(self, unit: Floats) -> Floats:
+        return np.asarray(np.maximum(np.rint(unit / self.class_step), 1.0) * self.class_step)
 
     def state(self) -> dict[str, Any]:
         """The sums, to be merged elsewhere."""
@@ -89,15 +98,21 @@ class RuleSumming(Summing):
         Where rules end.
     total_weight : float
         Of all rows, nearly.
+    class_unit : ndarray of shape (n_classes,)
+        What a row of each class weighs.
     """
 
     node: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
     total_weight: float = 1.0
+    class_unit: Floats = field(default_factory=lambda: np.ones(1))
 
     def start(self) -> RuleSums:
         """Sums of nothing."""
         n_nodes, width = len(self.conditions["parent"]), 1 + len(self.node)
         everywhere = np.tile([-np.inf, np.inf], (n_nodes, 1))
         tree = _core.Tree(**self.conditions, support=everywhere, gate_margin=1.0)
-        unit = 2.0 ** (math.ceil(math.log2(self.total_weight)) - _BITS)
-        return RuleSums(super().start(), tree, n_nodes, self.node, unit, np.zeros((width, width)))
+        unit = np.where(self.class_unit > 0, self.class_unit, 1.0)
+        n_bits = _BITS - math.ceil(math.log2(self.total_weight))  # behind the point
+        class_bits = 0 if (unit == 1).all() else n_bits // 2
+        steps = 2.0 ** (class_bits - n_bits), 2.0**-class_bits
+        return RuleSums(super().start(), tree, n_nodes, self.node, unit, *steps, np.zeros((width, width)))

@@ -68,7 +68,7 @@ def update_rules(model: RuleModel, settings: RuleSettings, block: Block) -> tupl
         )
     model = with_some_curvature(model)
     known, n_most = _known(block, model.tree), n_candidates(settings, block.X.shape[1])
-    learned = _sums(model, settings, known, n_most, keeping=slice(0, 1))  # the root alone keeps rows
+    learned = _sums(model, settings, known, n_most, slice(0, 1), model.rules.node)  # the root alone keeps rows
     drift = drift_of_rules(model, settings, block, learned.class_weight)
     # All rows are kept for now: those that cover the others are chosen by the new weights.
     merged = _merged(model, learned, UNBOUNDED, "shrinkage", 5.0)
@@ -172,8 +172,13 @@ class _Learned:
     products: Floats
 
 
-def _sums(model: Model, settings: Settings, block: Block, n_kept: int, keeping: slice) -> _Learned:
-    """What the conditions sum up of a block; ``keeping``: the nodes that keep rows, ``n_kept`` each."""
+def _sums(
+    model: Model, settings: Settings, block: Block, n_kept: int, keeping: slice, rule_node: Ints | None = None
+) -> _Learned:
+    """What the conditions sum up of a block.
+
+    ``keeping``: the nodes that keep rows, ``n_kept`` each; ``rule_node``: where rules end whose firings multiply.
+    """
     tree, X = model.tree, block.X
     low, high = np.fmin.reduce(X, axis=0, initial=np.inf), np.fmax.reduce(X, axis=0, initial=-np.inf)
     n_features, n_columns = model.n_features, X.shape[1]
@@ -204,8 +209,9 @@ def _sums(model: Model, settings: Settings, block: Block, n_kept: int, keeping: 
         np.arange(n_columns, dtype=np.int32),
         {},
     )
-    if isinstance(model, RuleModel):
-        summing = RuleSumming(**vars(summing), node=model.rules.node, total_weight=float(block.weight.sum()))
+    if rule_node is not None:
+        total, unit = float(block.weight.sum()), np.ones(tree.n_classes)
+        summing = RuleSumming(**vars(summing), node=rule_node, total_weight=total, class_unit=unit)
     state = summing.start()
     summing.add(state, block, n_threads(settings.n_jobs))
     found = state.finish()

@@ -104,7 +104,7 @@ class Rules(Terms):
 
     def columns(self, tree: FuzzyTree) -> tuple[tuple[int, ...], ...]:
         """The columns of the conditions of each rule."""
-        return tuple(tuple(int(tree.feature[step]) for step in tree.path(node)) for node in self.node.tolist())
+        return tree.columns_of(self.node)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

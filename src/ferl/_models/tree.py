@@ -265,6 +265,10 @@ class FuzzyTree(FrozenArrays):
             node = int(self.parent[node])
         return nodes[::-1]
 
+    def columns_of(self, nodes: Ints) -> tuple[tuple[int, ...], ...]:
+        """The features of the conditions from just below the root to each of some nodes."""
+        return tuple(tuple(int(self.feature[step]) for step in self.path(node)) for node in nodes.tolist())
+
     @cached_property
     def lipschitz(self) -> float:
         """Lipschitz constant of the soft vote where the gates are open, max-norm to L1-norm.

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ferl._answers import model_of
-from ferl._models.evidence import Evidence, RuleEvidence
+from ferl._models.evidence import Evidence
 from ferl._models.rule_model import RuleModel
 from ferl._models.shapes import feature_importances
 from ferl._tell.explain import Balance
@@ -323,8 +323,8 @@ def plot_evidence(
     ax.barh(positions, evidence.plausibility[0] - belief, _BAR, left=belief, color=pale, label="plausibility")
     ax.barh(positions, belief, _BAR, color=colours, label="belief")
     rests, line = "", None
-    if isinstance(evidence, RuleEvidence):
-        rests = f"; rests on {rows_text(float(evidence.rows[0]))}"
+    if (rows := evidence.figures.get("rows")) is not None:
+        rests = f"; rests on {rows_text(float(rows[0]))}"
     else:
         line = ax.axvline(float(belief.max()), color=INK, linestyle="--", linewidth=1, label="largest belief")
     diamond: dict[str, Any] = {"markersize": 4.5, "markerfacecolor": "white", "markeredgecolor": INK, "clip_on": False}
