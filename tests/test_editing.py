@@ -203,6 +203,17 @@ def test_bad_edits_are_refused():
         edit("clf")
 
 
+@pytest.mark.parametrize("weight", [1e150, -1e101, [1e120, -1e120], np.inf, np.nan])
+def test_a_weight_that_no_file_can_hold_is_refused_at_once(weight, tmp_path):
+    _, clf = wide_example(0, 2)
+    with pytest.raises(ValueError, match=r"weights of evidence must be finite, at most 1e\+09 in magnitude"):
+        edit(clf).set_weight(1, weight)
+    largest = edit(clf).set_weight(1, 1e9)
+    for changed in (largest, largest.drop(1, keep_average=True)):
+        save_model(changed, tmp_path / "edited.json")
+        assert load_model(tmp_path / "edited.json").model_.history == changed.model_.history
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # Refits
 # ---------------------------------------------------------------------------------------------------------------------
@@ -310,6 +321,8 @@ def test_a_refit_without_rules_gives_the_frequencies():
 
 
 def test_bad_refits_are_refused():
+    with pytest.raises(ValueError, match="ridge is 1e\\+150; it must be a number from 0 to 1e100, or None"):
+        edit(wide_example(0, 2)[1]).refit([[0]], [0], ridge=1e150)
     table, clf = wide_example(0, 2)
     fresh = edit(clf)
     only = np.asarray(table.y) == clf.classes_[0]

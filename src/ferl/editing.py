@@ -282,8 +282,8 @@ class EditedFERL(FERLClassifier):
         True
         """
         model = self._fitted()
-        if ridge is not None and (isinstance(ridge, bool) or not isinstance(ridge, Real) or not 0 <= ridge < np.inf):
-            raise ValueError(f"ridge is {shown(ridge)}; it must be a number of at least 0, or None.")
+        if ridge is not None and (isinstance(ridge, bool) or not isinstance(ridge, Real) or not 0 <= ridge <= 1e100):
+            raise ValueError(f"ridge is {shown(ridge)}; it must be a number from 0 to 1e100, or None.")
         block = self._later_rows(X, y, sample_weight, None)
         constraint = constraint_of(model, self._settings())
         return self._with(fitted_again(model, block, constraint, ridge, n_threads(self.n_jobs)))
@@ -621,9 +621,15 @@ def centred(weight: Any, n_classes: int) -> Floats:
     if given.shape != (n_classes,):
         scalar = " or one number, the log-odds of the second class" if n_classes == 2 else ""
         raise ValueError(f"weight has shape {given.shape}; give {n_classes} numbers, one for each class{scalar}.")
-    if not np.isfinite(given).all():
-        raise ValueError(f"weight is {given.tolist()}; weights of evidence must be finite.")
+    if not (np.abs(given) <= _LARGEST_WEIGHT).all():
+        raise ValueError(
+            f"weight is {shown(weight)}; weights of evidence must be finite, at most {_LARGEST_WEIGHT:g} in magnitude. "
+            "A weight of 40 is certainty already."
+        )
     return np.asarray(given - given.mean())
+
+
+_LARGEST_WEIGHT = 1e9  # sums of rules and what the prior takes over stay far below the largest number of a file
 
 
 # ---------------------------------------------------------------------------------------------------------------------
