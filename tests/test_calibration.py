@@ -15,6 +15,7 @@ from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.datasets import load_iris, make_classification
 from sklearn.exceptions import NotFittedError
+from sklearn.isotonic import IsotonicRegression
 from sklearn.metrics import log_loss
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -24,7 +25,7 @@ from estimators import classifier
 from ferl import Evidence, FERLClassifier, FERLTreeClassifier
 from ferl._models.evidence import RuleEvidence
 from ferl.abstention import RiskControlledFERL
-from ferl.calibration import CalibratedFERL, IsotonicMap, TemperatureMap, fit_map
+from ferl.calibration import CalibratedFERL, IsotonicMap, TemperatureMap, VennAbers, fit_map
 from ferl.conformal import ConformalFERL
 from ferl.metrics import brier_score, expected_calibration_error
 
@@ -163,6 +164,88 @@ def test_calibration_brings_probabilities_nearer_to_frequencies(data, method, se
     assert measured[1][0] < measured[0][0] - 0.02
     assert measured[1][1] < measured[0][1]
     np.testing.assert_array_equal(model.predict(X[1500:]), model.estimator_.predict(X[1500:]))
+
+
+@pytest.fixture(scope="module")
+def events():
+    """Scores on a coarse grid that are far too sure, and a function that draws rows of them."""
+
+    def draw(n, random):
+        score = np.round(random.random(n), 1 + int(random.random() < 0.5))
+        return score, random.random(n) < 0.2 + 0.4 * score**2
+
+    return draw
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 6), st.booleans(), st.integers(0, 3)), min_size=1, max_size=12),
+    st.integers(-1, 13),
+)
+@settings(deadline=None)
+def test_intervals_are_two_isotonic_regressions_with_the_new_row(rows, twice) -> None:
+    score, happened, weight = (np.array(own) for own in zip(*rows, strict=True))
+    weight = weight.astype(float) if weight.sum() else np.ones(len(score))
+    new = twice / 2
+    found = VennAbers.of(score.astype(float), happened, weight).interval(np.array([new, new]))
+    for one, end in ((0, 0), (1, 1)):
+        line = IsotonicRegression()
+        line.fit(np.append(score, new), np.append(happened, one), sample_weight=np.append(weight, 1.0))
+        np.testing.assert_allclose(found[:, end], line.predict([new, new]), rtol=0, atol=1e-12)
+    assert (found[:, 0] <= found[:, 1] + 1e-12).all()
+    repeated = VennAbers.of(np.repeat(score, weight.astype(int)).astype(float), np.repeat(happened, weight.astype(int)))
+    np.testing.assert_allclose(repeated.interval(np.array([new, new])), found, rtol=0, atol=1e-12)
+
+
+def test_one_end_of_an_interval_is_calibrated_in_repeated_draws(events) -> None:
+    """1,500 draws of 30 calibration rows and 10 new ones; the share of events is compared in bins of the right end."""
+    random, right, truth, single = np.random.default_rng(0), [], [], []
+    for _ in range(1500):
+        score, happened = events(40, random)
+        ends = VennAbers.of(score[:30], happened[:30]).interval(score[30:])
+        right.append(np.where(happened[30:], ends[:, 1], ends[:, 0]))
+        truth.append(happened[30:])
+        single.append(ends[:, 0])
+    wrong = _miscalibration(np.array(right), np.array(truth))
+    assert len(wrong) > 6
+    assert (np.abs(wrong) < 4).all()  # standard errors, over draws
+    # The lower end alone is not calibrated: the comparison can fail.
+    assert np.abs(_miscalibration(np.array(single), np.array(truth))).max() > 10
+
+
+def _miscalibration(p, truth):
+    """Event minus probability in bins of the probability, in standard errors of its sum over draws."""
+    found = []
+    for low in np.arange(0, 1, 0.1):
+        inside = (p >= low) & (p < low + 0.1 + (low > 0.85))
+        own = ((truth - p) * inside).sum(axis=1)
+        if inside.sum() > 200:
+            found.append(own.sum() / (own.std() * np.sqrt(len(own)) + 1e-12))
+    return np.array(found)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_intervals_of_classes(n_classes) -> None:
+    X, y = make_classification(900, 6, n_informative=4, n_classes=n_classes, class_sep=0.7, random_state=1)
+    y = np.array(["a", "b", "c"])[y]
+    clf = FERLClassifier(random_state=0).fit(X[:300], y[:300])
+    model = CalibratedFERL(clf).calibrate(X[300:600], y[300:600])
+    interval = model.predict_interval(X[600:])
+    assert interval.shape == (300, n_classes, 2)
+    assert (interval[:, :, 0] <= interval[:, :, 1]).all()
+    width = interval[:, :, 1] - interval[:, :, 0]
+    assert 0 < np.median(width) < 0.2
+    if n_classes == 2:
+        np.testing.assert_allclose(interval[:, 0, ::-1], 1 - interval[:, 1], rtol=0, atol=1e-15)
+    known = VennAbers.of(clf.predict_proba(X[300:600])[:, 1], y[300:600] == "b")
+    np.testing.assert_array_equal(interval[:, 1], known.interval(clf.predict_proba(X[600:])[:, 1]))
+    # A label that the classifier does not know is left out.
+    other = np.append(y[300:600], "z")
+    again = CalibratedFERL(clf).calibrate(np.vstack([X[300:600], X[:1]]), other)
+    np.testing.assert_array_equal(again.predict_interval(X[600:]), interval)
+    with pytest.raises(NotFittedError, match=r"fit has used all. Call calibrate\(X, y\) on other rows"):
+        CalibratedFERL(FERLClassifier(max_rules=3, random_state=0), cv=2).fit(X[:90], y[:90]).predict_interval(X)
+    with pytest.raises(NotFittedError, match=r"Call fit\(X, y\) and then calibrate\(X, y\) first"):
+        CalibratedFERL().predict_interval(X)
 
 
 @parametrize_with_checks(

@@ -21,6 +21,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from ferl import Evidence, FERLTreeClassifier
+from ferl._judge import PromiseError
 from ferl._judge.conformity import Group, chance_of, least_rows, rank
 from ferl.conformal import ConformalFERL, nonconformity
 from ferl_bench.simulation import make_population
@@ -258,6 +259,85 @@ def test_coverage_in_repeated_draws_is_what_was_asked_for(options, coverage) -> 
     assert error < 0.005
     assert np.mean(covered) > coverage - 3 * error
     assert np.mean(covered) < coverage + 1 / 40 + 3 * error + 0.01  # ties, of which the population has some
+
+
+def grouped(X) -> np.ndarray:
+    return np.where(X[:, 0] > 0.8, "east", np.where(X[:, 1] > 0.6, "north", "rest"))
+
+
+@pytest.mark.parametrize("options", [{}, {"class_conditional": True, "few_rows": "include"}, *SCORES[3:4]])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_sets_of_a_group_are_those_of_its_calibration_rows_alone(fitted, data, options, weighted) -> None:
+    X, y = data
+    rows, new = slice(200, 400), slice(400, 600)
+    group, new_group = grouped(X[rows]), grouped(X[new])
+    weight, new_weight = (np.exp(X[rows, 2]), np.exp(X[new, 2])) if weighted else (None, None)
+    model = ConformalFERL(fitted, random_state=0, **options).conformalize(X[rows], y[rows], weight, groups=group)
+    found = model.predict_set(X[new], [0.1, 0.2], new_weight, groups=new_group)
+    assert len(set(new_group)) == 3
+    for name in set(new_group):
+        own, ours = group == name, new_group == name
+        alone = ConformalFERL(fitted, random_state=0, **options)
+        alone.conformalize(X[rows][own], y[rows][own], None if weight is None else weight[own])
+        expected = alone.predict_set(X[new][ours], [0.1, 0.2], None if new_weight is None else new_weight[ours])
+        np.testing.assert_array_equal(found[ours], expected)
+    named = pd.Series(new_group, dtype="category")
+    np.testing.assert_array_equal(model.predict_set(X[new], [0.1, 0.2], new_weight, groups=named), found)
+    assert model.guaranteed_coverage(0.1) == pytest.approx(0.9)
+
+
+def test_coverage_of_every_group_in_repeated_draws_is_what_was_asked_for() -> None:
+    """300 draws. Without groups the coverage of one of them is far below what was asked for."""
+    population = make_population(1000, 1)
+    random = np.random.default_rng(0)
+    fitting, group = population.draw(150, random), grouped(population.X)
+    fitted = FERLTreeClassifier("medium", random_state=0).fit(population.X[fitting], population.y[fitting])
+    own = np.arange(1000), population.y
+    covered: dict[str, list[float]] = {name: [] for name in ["east", "north", "rest", "north of all"]}
+    for seed in range(300):
+        rows = population.draw(150, random)
+        model = ConformalFERL(fitted, allow_empty=True, few_rows="include", random_state=seed)
+        model.conformalize(population.X[rows], population.y[rows], groups=group[rows])
+        inside = model.predict_set(population.X, groups=group)[own]
+        for name in ("east", "north", "rest"):
+            covered[name].append(inside[group == name].mean())
+        model.conformalize(population.X[rows], population.y[rows])
+        covered["north of all"].append(model.predict_set(population.X)[own][group == "north"].mean())
+    mean = {name: np.mean(values) for name, values in covered.items()}
+    error = {name: np.std(values) / np.sqrt(300) for name, values in covered.items()}
+    assert max(error.values()) < 0.006
+    for name in ("east", "north", "rest"):
+        assert mean[name] > 0.9 - 3 * error[name]
+        assert mean[name] < 0.96
+    assert mean["north of all"] < 0.87
+
+
+def test_groups_of_few_rows_and_other_misuse_of_groups_are_named(fitted, data) -> None:
+    X, y = data
+    group = np.where(np.arange(200) < 5, "small", "large")
+    model = ConformalFERL(fitted).conformalize(X[200:400], y[200:400], groups=group)
+    assert model.predict_set(X[:2], groups=["large", "large"]).shape == (2, 3)
+    with pytest.raises(
+        PromiseError, match=r"9 calibration rows in every group; there are 5 in group small.*leave groups"
+    ):
+        model.predict_set(X[:2], groups=["large", "small"])
+    with pytest.raises(PromiseError, match=r"there are 0 in group new"):
+        model.predict_set(X[:1], groups=["new"])
+    model.set_params(few_rows="include")
+    assert model.predict_set(X[:3], groups=["small", "new", "new"]).all()
+    with pytest.raises(ValueError, match=r"conformalize was called with groups; predict_set must be, too"):
+        model.predict_set(X[:2])
+    for wrong in (["a"], [["a", "b"]] * 2, "ab"):
+        with pytest.raises(ValueError, match=r"Pass one group for each row of X"):
+            model.predict_set(X[:2], groups=wrong)
+    for missing in (None, np.nan, pd.NA, pd.NaT):
+        with pytest.raises(ValueError, match=r"groups\[1\] is .*; every row needs a group"):
+            model.predict_set(X[:2], groups=["large", missing])
+    with pytest.raises(ValueError, match=r"called without groups"):
+        ConformalFERL(fitted).conformalize(X[200:400], y[200:400]).predict_set(X[:1], groups=["large"])
+    crossed = ConformalFERL(FERLTreeClassifier("medium", random_state=0), cv=2).fit(X[:90], y[:90])
+    with pytest.raises(ValueError, match=r"groups is for split conformal sets; with cv=2 leave it out"):
+        crossed.predict_set(X[:1], groups=["large"])
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -117,15 +117,15 @@ def test_a_curve_that_rises_already_stays_and_another_comes_close():
 def test_locked_rules_are_kept_through_later_edits():
     _, clf = wide_example(0, 2)
     held = edit(clf).lock(3, 5).drop(1, 4)
-    assert held.locked_ == (2, 3)
+    assert held.locked_ == (3, 5)
     conditions = rules_frame(clf)["conditions"].tolist()
     assert rules_frame(held)["conditions"].tolist()[1:3] == [conditions[2], conditions[4]]
     asked = int(clf.tree_.feature[clf.tree_.path(int(clf.model_.rules.node[2]))[0]])
     feature = clf.model_.feature_of(asked)
-    for refused in (lambda: held.drop(2), lambda: held.set_weight(3, 0.0), lambda: held.forbid(feature)):
-        with pytest.raises(ValueError, match="is locked"):
+    for refused in (lambda: held.drop(3), lambda: held.set_weight(5, 0.0), lambda: held.forbid(feature)):
+        with pytest.raises(ValueError, match=r"Rule [35] is locked"):
             refused()
-    assert held.drop(1).locked_ == (1, 2)
+    assert held.drop(2).locked_ == (3, 5)
 
 
 def test_the_original_stays_and_the_cost_is_measured_against_it():
@@ -133,7 +133,7 @@ def test_the_original_stays_and_the_cost_is_measured_against_it():
     X, y = data.data[1::2], data.target[1::2]
     clf = FERLClassifier(random_state=0).fit(data.data[::2], data.target[::2])
     before = clf.predict_proba(X)
-    changed = edit(clf).drop(1).set_weight(1, -2.0).flatten(23)
+    changed = edit(clf).drop(1).set_weight(2, -2.0).flatten(23)
     assert is_classifier(changed)
     assert isinstance(changed, FERLClassifier)
     assert (clf.predict_proba(X) == before).all()
@@ -150,7 +150,7 @@ def test_the_original_stays_and_the_cost_is_measured_against_it():
 
 def test_what_was_done_stands_in_the_history_and_in_the_file(tmp_path):
     table, clf = wide_example(0, 2)
-    changed = edit(clf).lock(2).drop(1).set_weight(2, 0.25).flatten("x0").forbid("x1").monotone("x2", 1)
+    changed = edit(clf).lock(2).drop(1).set_weight(3, 0.25).flatten("x0").forbid("x1").monotone("x2", 1)
     done = [record["edit"] for record in changed.model_.history]
     assert done == ["lock", "drop", "set_weight", "flatten", "forbid", "monotone"]
     assert changed.model_.history[1]["conditions"] == [rules_frame(clf)["conditions"][0]]
@@ -203,6 +203,17 @@ def test_bad_edits_are_refused():
         edit("clf")
 
 
+@pytest.mark.parametrize("weight", [1e150, -1e101, [1e120, -1e120], np.inf, np.nan])
+def test_a_weight_that_no_file_can_hold_is_refused_at_once(weight, tmp_path):
+    _, clf = wide_example(0, 2)
+    with pytest.raises(ValueError, match=r"weights of evidence must be finite, at most 1e\+09 in magnitude"):
+        edit(clf).set_weight(1, weight)
+    largest = edit(clf).set_weight(1, 1e9)
+    for changed in (largest, largest.drop(1, keep_average=True)):
+        save_model(changed, tmp_path / "edited.json")
+        assert load_model(tmp_path / "edited.json").model_.history == changed.model_.history
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # Refits
 # ---------------------------------------------------------------------------------------------------------------------
@@ -212,7 +223,7 @@ def refit_problem(changed, table, held):
     """Firings of the rules that are fitted again, labels, and what the others say, from the classifier alone."""
     rows = changed._rows(table.frame)
     firing = changed.tree_.fire(rows, gated=False)[:, changed.model_.rules.node]
-    free = ~np.isin(np.arange(changed.n_rules_) + 1, held)
+    free = ~np.isin(changed.model_.numbers, held)
     offset = firing[:, ~free] @ changed.evidence_weights_[~free]
     target = (np.asarray(table.y)[:, None] == changed.classes_).astype(float)
     return firing[:, free], target, free, offset
@@ -223,8 +234,8 @@ def test_a_refit_is_the_optimum_of_the_oracle_around_the_rules_that_are_held(exa
     table, clf = wide_example(*example)
     weight = 1.0 + np.arange(len(table.frame)) % 3
     set_by_hand = np.linspace(-0.5, 0.5, len(clf.classes_))
-    changed = edit(clf).lock(2).drop(1).set_weight(3, set_by_hand)
-    held = [1, 3]  # rule 2 of the model before
+    changed = edit(clf).lock(2).drop(1).set_weight(4, set_by_hand)
+    held = [2, 4]
     again = changed.refit(table.frame, table.y, weight)
     firing, target, free, offset = refit_problem(changed, table, held)
     np.testing.assert_array_equal(again.evidence_weights_[~free], changed.evidence_weights_[~free])
@@ -319,6 +330,8 @@ def test_a_refit_without_rules_gives_the_frequencies():
 
 
 def test_bad_refits_are_refused():
+    with pytest.raises(ValueError, match="ridge is 1e\\+150; it must be a number from 0 to 1e100, or None"):
+        edit(wide_example(0, 2)[1]).refit([[0]], [0], ridge=1e150)
     table, clf = wide_example(0, 2)
     fresh = edit(clf)
     only = np.asarray(table.y) == clf.classes_[0]

@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from ferl import FERLTreeClassifier, load_model, save_model
+from ferl import FERLClassifier, FERLTreeClassifier, load_model, save_model
 from ferl._cli.app import app
 from ferl._sklearn import check_rows
 from ferl._tell.page import Section, as_latex, as_plain, as_rich, as_text
@@ -294,3 +294,14 @@ def test_a_wrong_target_is_one_line_with_the_remedy(folder, target, words):
 def test_a_missing_folder_is_said_before_the_table_is_read(folder):
     result = ferl("report", folder / "model.json", folder / "table.csv", "-o", folder / "no" / "r.html", code=2)
     assert "does not exist; create it" in result.output
+
+
+@pytest.mark.parametrize("scale", [1e-160, 1e-250])
+@pytest.mark.parametrize("kind", [FERLClassifier, FERLTreeClassifier])
+def test_a_report_of_a_model_that_keeps_no_rows_and_reads_tiny_units(tmp_path, scale, kind):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    y = (X[:, 0] + X[:, 1] > 0).astype(int)
+    clf = kind(random_state=0, n_exemplars=0).fit(X * scale, y)
+    assert np.isfinite(clf.novelty(X * scale)).all()
+    assert write_report(clf, X * scale, y, tmp_path / "report.html").stat().st_size > 10_000

@@ -58,6 +58,9 @@ def test_the_guarantees_table_has_every_line_and_a_verdict(tmp_path: Path) -> No
     assert len(data["sets"]) == 25
     assert len(data["classes"]) == 18
     assert len(data["edge"]) == 9
+    assert len(data["groups"]) == 9
+    assert len(data["intervals"]) == 18
+    assert sum(line["share"] for line in data["intervals"].values()) == pytest.approx(3)
     for line in data["sets"].values():
         assert 0.5 < line["coverage"] <= 1
     assert "learned, fixed sequence" in data["control"]
@@ -75,7 +78,13 @@ def test_verdicts_can_fail() -> None:
 
 
 def _figures(n: int) -> list[dict[str, float]]:
-    from ferl_bench.tables.guarantees import measure_control, measure_edge, measure_sets
+    from ferl_bench.tables.guarantees import (
+        measure_control,
+        measure_edge,
+        measure_groups,
+        measure_intervals,
+        measure_sets,
+    )
 
     population = make_population(200, 0)
     lines = []
@@ -83,6 +92,7 @@ def _figures(n: int) -> list[dict[str, float]]:
         random = np.random.default_rng(seed)
         sets = measure_sets(population, random, seed)
         lines.append({**sets, **measure_control(population, random, seed), **measure_edge(random)})
+        lines[-1] |= measure_groups(population, random, seed) | measure_intervals(population, random, seed)
     return lines
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize, minimize_scalar
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import NotFittedError
-from sklearn.isotonic import IsotonicRegression
+from sklearn.isotonic import IsotonicRegression, isotonic_regression
 
 from ferl._judge.promises import IsotonicMap, TemperatureMap
 from ferl._models.decision import AnyDecision, Decision
@@ -20,7 +21,7 @@ from ferl._tables import checked_sample_weight, codes_of
 from ferl._util.arrays import Floats, Ints
 from ferl._wrapper import Wrapper, checked_labels, decided, drawn_seed, evidence_of, novelty_of
 
-__all__ = ["BettingEvidence", "CalibratedFERL", "IsotonicMap", "TemperatureMap", "fit_map"]
+__all__ = ["BettingEvidence", "CalibratedFERL", "IsotonicMap", "TemperatureMap", "VennAbers", "fit_map"]
 
 METHODS = ("temperature", "isotonic")
 _TEMPERATURES = (0.05, 20.0)
@@ -111,6 +112,77 @@ def _fit_line(evidence: Evidence, truth: NDArray[np.bool_], weight: Floats, shar
     return IsotonicMap(np.asarray(line.X_thresholds_), np.asarray(line.y_thresholds_), sharing)
 
 
+@dataclass(frozen=True, eq=False)
+class VennAbers:
+    """Two probabilities of an event, of which one is calibrated whatever the scores are: inductive Venn-Abers [1]_.
+
+    The probability is the isotonic regression of what happened on the score, over calibration rows and the new row:
+    once as if the event did not happen, which gives the lower probability, and once as if it did, which gives the
+    upper one.
+
+    Attributes
+    ----------
+    score : ndarray of shape (n_scores,)
+        Distinct scores of the calibration rows, ascending.
+    share, weight : ndarray of shape (n_scores,)
+        Share of the rows of each score for which the event happened, and their weight.
+
+    Notes
+    -----
+    **Guarantee**, if calibration rows and the new row are exchangeable: call p the upper probability where the event
+    happens and the lower one where it does not. Then the event has the probability p given p. Nobody knows beforehand
+    which of the two it is, but they are close together where there are many calibration rows.
+
+    References
+    ----------
+    .. [1] Vovk and Petej, "Venn-Abers predictors", 2014. Vovk, Petej and Fedorova, "Large-scale probabilistic
+       predictors with and without guarantees of validity", 2015.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ferl.calibration import VennAbers
+    >>> known = VennAbers.of(np.array([0.2, 0.4, 0.6, 0.8]), np.array([False, True, False, True]))
+    >>> known.interval(np.array([0.1, 0.5, 0.9])).round(2)
+    array([[0.  , 0.5 ],
+           [0.33, 0.67],
+           [0.5 , 1.  ]])
+    """
+
+    score: Floats
+    share: Floats
+    weight: Floats
+
+    @classmethod
+    def of(cls, scores: Floats, happened: NDArray[np.bool_], weight: Floats | None = None) -> Self:
+        """From the scores of calibration rows, and whether the event happened for each."""
+        counts = np.ones(len(scores)) if weight is None else weight
+        score, own = np.unique(scores[counts > 0], return_inverse=True)
+        total = np.asarray(np.bincount(own, counts[counts > 0]), dtype=np.float64)
+        return cls(score, np.bincount(own, (counts * happened)[counts > 0]) / total, total)
+
+    def interval(self, scores: Floats) -> Floats:
+        """Lower and upper probability of the event for rows of these scores, shape (n_samples, 2)."""
+        # Rows between the same two calibration scores have the same interval, and so have rows of the same known score.
+        place, known = np.searchsorted(self.score, scores), np.zeros(len(scores), dtype=bool)
+        inside = place < len(self.score)
+        known[inside] = self.score[place[inside]] == scores[inside]
+        places, own = np.unique(2 * place + known, return_inverse=True)
+        return np.array([self._at(p // 2, bool(p % 2)) for p in places.tolist()]).reshape(-1, 2)[own]
+
+    def _at(self, place: int, known: bool) -> Sequence[float]:
+        share, weight = self.share, self.weight
+        if not known:
+            share, weight = np.insert(share, place, 0.0), np.insert(weight, place, 0.0)
+        found, happened = [], share[place] * weight[place]
+        for one in (0.0, 1.0):
+            more, total = share.copy(), weight.copy()
+            total[place] += 1
+            more[place] = (happened + one) / total[place]
+            found.append(float(isotonic_regression(more, sample_weight=total)[place]))
+        return found
+
+
 class CalibratedFERL(ClassifierMixin, Wrapper):
     """A classifier whose probabilities are moved towards the frequencies seen on rows it was not fitted on.
 
@@ -120,7 +192,8 @@ class CalibratedFERL(ClassifierMixin, Wrapper):
     Rules: the map moves the probability; the moved probability rests on the same training rows. Trees: the map moves
     beliefs and decides which classes share the ignorance (:mod:`ferl.calibration`). For both, ignorance and the label
     stay, and belief <= pignistic <= plausibility still holds. There is no guarantee: it is a fit.
-    docs/results/calibration.md has what it gains.
+    docs/results/calibration.md has what it gains. :meth:`predict_interval` has a guarantee, and gives two
+    probabilities instead of one.
 
     Parameters
     ----------
@@ -194,7 +267,7 @@ class CalibratedFERL(ClassifierMixin, Wrapper):
         CalibratedFERL
             The estimator itself.
         """
-        self._fit_inside(X, y, sample_weight, "map_")
+        self._fit_inside(X, y, sample_weight, "map_", "_venn")
         if self.cv is None:
             return self
         labels = np.asarray(y).ravel()
@@ -227,12 +300,50 @@ class CalibratedFERL(ClassifierMixin, Wrapper):
         """
         self._validate_params()
         self._take_fitted("calibrate")
-        self._forget("map_")
+        self._forget("map_", "_venn")
         evidence = evidence_of(self.estimator_, X)
         codes = codes_of(checked_labels(y, len(evidence)), self.classes_)
+        weight = checked_sample_weight(sample_weight, len(codes))
         self._learned_about(self.estimator_)
-        self.map_ = fit_map(evidence, codes, self.method, checked_sample_weight(sample_weight, len(codes)))
+        self.map_ = fit_map(evidence, codes, self.method, weight)
+        counted = np.where(codes >= 0, weight, 0.0)  # as in the map
+        columns = enumerate(evidence.probability.T)
+        self._venn = [VennAbers.of(own, codes == code, counted) for code, own in columns]
         return self
+
+    def predict_interval(self, X: ArrayLike) -> Floats:
+        """Lower and upper probability of every class, shape (n_samples, n_classes, 2), by inductive Venn-Abers.
+
+        Of the two one is calibrated, whatever the classifier is like, if the rows of :meth:`calibrate` and new rows are
+        exchangeable; see :class:`VennAbers`. It needs :meth:`calibrate`: rows that folds leave out are judged by
+        several classifiers, and nothing is proven of those.
+
+        Calibration rows of a label that the classifier was not fitted on are left out.
+
+        Two classes: the probabilities of one are one minus those of the other. Three or more: each class is judged
+        against all others by itself. The guarantee is about each class, not about all of them together, and neither
+        ends nor middles sum to one.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes, 2)
+        """
+        if "map_" in self.__dict__ and "_venn" not in self.__dict__:
+            raise NotFittedError(
+                "predict_interval needs rows that the classifier was not fitted on, and fit has used all. Call "
+                "calibrate(X, y) on other rows."
+            )
+        self._check_learned("_venn", "predict_interval needs calibrated rows", "calibrate")
+        scores = evidence_of(self.estimator_, X).probability
+        if scores.shape[1] == 2:
+            second = self._venn[1].interval(scores[:, 1])
+            return np.stack([1 - second[:, ::-1], second], axis=1)
+        return np.stack([own.interval(column) for own, column in zip(self._venn, scores.T, strict=True)], axis=1)
 
     def predict_evidence(self, X: ArrayLike) -> Evidence:
         """Calibrated evidence: the map moves beliefs and probabilities; ignorance and conflict stay.

@@ -49,6 +49,20 @@ def checked_alphas(alpha: float | Sequence[float]) -> list[float]:
     return [float(value) for value in alphas]
 
 
+def checked_groups(groups: Any, n_rows: int) -> NDArray[Any]:
+    """The group of each row, none of them missing, as values that are compared by equality."""
+    own = np.asarray(groups, dtype=object)
+    if own.shape != (n_rows,):
+        raise ValueError(f"X has {n_rows} rows and groups the shape {own.shape}. Pass one group for each row of X.")
+    for row, group in enumerate(own.tolist()):
+        # NaN is no group, nor is NA, which is not even comparable with itself.
+        if group is None or not isinstance(group == group, bool | np.bool_) or group != group:
+            raise ValueError(
+                f"groups[{row}] is {group!r}; every row needs a group. Make missing ones a group of their own."
+            )
+    return own
+
+
 class ConformalFERL(ClassifierMixin, Wrapper):
     """Prediction sets with a coverage guarantee, by split or cross-conformal prediction.
 
@@ -110,6 +124,8 @@ class ConformalFERL(ClassifierMixin, Wrapper):
       ``ceil((n + 1) (1 - alpha))``-th smallest of n calibration scores. Without ties among the scores, and with empty
       sets allowed, the probability is at most ``1 - alpha + 1 / (n + 1)``.
     * Split, class-conditional: the same among the rows of each class.
+    * Split, with ``groups``: the same among the rows of each group, and with ``class_conditional`` of each class in
+      each group. Each has a threshold of its own, from its own calibration rows alone.
     * Cross-conformal with K folds: at least ``1 - 2 alpha - 2 (1 - alpha) (K - 1) / (n + K)``, and with n folds of one
       row ``1 - 2 alpha``; mostly it is close to ``1 - alpha``. (For sets of classes cross-conformal prediction and CV+
       are the same.) :meth:`guaranteed_coverage` gives the number.
@@ -205,7 +221,7 @@ class ConformalFERL(ClassifierMixin, Wrapper):
             The estimator itself.
         """
         self._refuse_contradictions()
-        self._fit_inside(X, y, sample_weight, "_compared", "_groups")
+        self._fit_inside(X, y, sample_weight, "_compared")
         if self.cv is None:
             return self
         labels = np.asarray(y).ravel()
@@ -222,7 +238,9 @@ class ConformalFERL(ClassifierMixin, Wrapper):
         self.fold_estimators_ = [estimator for estimator, _ in compared]
         return self
 
-    def conformalize(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def conformalize(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, *, groups: ArrayLike | None = None
+    ) -> Self:
         """Calibrate on rows the classifier was not fitted on.
 
         Parameters
@@ -234,6 +252,9 @@ class ConformalFERL(ClassifierMixin, Wrapper):
         sample_weight : array-like of shape (n_samples,), default=None
             How much more likely each row is in the population of new rows than here, up to a common factor; then
             :meth:`predict_set` needs the same for the new rows. None: the populations are the same.
+        groups : array-like of shape (n_samples,), default=None
+            The group of each row: a region, a device, a range of ages. The guarantee then holds within each group, and
+            :meth:`predict_set` needs the groups of the new rows. A group must be known of a row without its label.
 
         Returns
         -------
@@ -248,21 +269,23 @@ class ConformalFERL(ClassifierMixin, Wrapper):
         self._validate_params()
         self._refuse_contradictions()
         self._take_fitted("conformalize")
-        self._forget("_compared", "_groups")
+        self._forget("_compared")
         self._seed = drawn_seed(self.random_state)
         scores = self._scores(self.estimator_, X)
         codes = codes_of(checked_labels(y, len(scores)), self.classes_)
         weight = checked_sample_weight(sample_weight, len(codes))
         reference = Reference.of(scores, codes, weight, class_conditional=self.class_conditional)
-        self._keep([(self.estimator_, reference)], is_weighted=sample_weight is not None)
+        named = None if groups is None else checked_groups(groups, len(codes))
+        self._keep([(self.estimator_, reference)], is_weighted=sample_weight is not None, groups=named)
         return self
 
-    def _keep(self, compared: list[tuple[Any, Reference]], *, is_weighted: bool) -> None:
-        self._compared, self._is_weighted = compared, is_weighted
+    def _keep(
+        self, compared: list[tuple[Any, Reference]], *, is_weighted: bool, groups: NDArray[Any] | None = None
+    ) -> None:
+        self._compared, self._is_weighted, self._group = compared, is_weighted, groups
         self._learned_about(*(estimator for estimator, _ in compared))
         self._settings = {name: getattr(self, name) for name in _DECISIVE}
         references = [reference for _, reference in compared]
-        self._groups = groups_of(references, self.classes_)
         self.n_calibration_rows_ = sum(len(reference.codes) for reference in references)
 
     def _scores(self, estimator: Any, X: Any) -> Floats:
@@ -300,7 +323,9 @@ class ConformalFERL(ClassifierMixin, Wrapper):
             return np.asarray(self._inside.predict(X))
         return np.asarray(self.classes_[decided(self._inside, X, evidence_of(self._inside, X), chosen)])
 
-    def predict_p_values(self, X: ArrayLike, sample_weight: ArrayLike | None = None) -> Floats:
+    def predict_p_values(
+        self, X: ArrayLike, sample_weight: ArrayLike | None = None, *, groups: ArrayLike | None = None
+    ) -> Floats:
         """Conformal p-value of every class, shape (n_samples, n_classes).
 
         The share of calibration rows, the new row among them, that fit their label no better than the new row fits the
@@ -311,7 +336,7 @@ class ConformalFERL(ClassifierMixin, Wrapper):
         ----------
         X : array-like or data frame of shape (n_samples, n_features)
             Rows.
-        sample_weight : array-like of shape (n_samples,), default=None
+        sample_weight, groups : array-like of shape (n_samples,), default=None
             As in :meth:`predict_set`.
 
         Returns
@@ -319,19 +344,46 @@ class ConformalFERL(ClassifierMixin, Wrapper):
         ndarray of shape (n_samples, n_classes)
         """
         self._check_conformalized()
-        parts = [reference.compare(self._scores(estimator, X)) for estimator, reference in self._compared]
-        at_least, total = (sum(own) for own in zip(*parts, strict=True))
-        if (sample_weight is not None) != self._is_weighted:
-            state = "with" if self._is_weighted else "without"
-            raise ValueError(
-                f"conformalize was called {state} sample_weight; predict_set must be, too: the weights of calibration "
-                "rows and of new rows belong together."
-            )
-        own = checked_sample_weight(sample_weight, len(at_least))[:, None]
-        return np.asarray((at_least + own) / (total + own))
+        scores = [self._scores(estimator, X) for estimator, _ in self._compared]
+        self._refuse_other_form("sample_weight", self._is_weighted, sample_weight)
+        weight = checked_sample_weight(sample_weight, len(scores[0]))[:, None]
+        out = np.empty(scores[0].shape)
+        for _, rows, references in self._parts(groups, len(out)):
+            parts = [reference.compare(own[rows]) for own, reference in zip(scores, references, strict=True)]
+            at_least, total = (sum(own) for own in zip(*parts, strict=True))
+            out[rows] = (at_least + weight[rows]) / (total + weight[rows])
+        return out
+
+    def _parts(self, groups: ArrayLike | None, n_rows: int) -> list[tuple[str, NDArray[np.bool_], list[Reference]]]:
+        """New rows that are compared with the same calibration rows: their group, which they are, and what with."""
+        self._refuse_other_form("groups", self._group is not None, groups)
+        references = [reference for _, reference in self._compared]
+        if self._group is None:
+            return [("", np.ones(n_rows, dtype=bool), references)]
+        named, found = checked_groups(groups, n_rows), []
+        for own in dict.fromkeys(named.tolist()):
+            known = np.asarray(self._group == own)
+            found.append((str(own), np.asarray(named == own), [reference.among(known) for reference in references]))
+        return found
+
+    def _refuse_other_form(self, name: str, was_given: bool, given: Any) -> None:
+        """Refuse what calibration rows had and new rows have not, or the other way round."""
+        if (given is not None) == was_given:
+            return
+        if self.cv is not None:
+            raise ValueError(f"{name} is for split conformal sets; with cv={self.cv!r} leave it out, or set cv=None.")
+        raise ValueError(
+            f"conformalize was called {'with' if was_given else 'without'} {name}; predict_set must be, too: what "
+            "calibration rows have and what new rows have belong together."
+        )
 
     def predict_set(
-        self, X: ArrayLike, alpha: float | Sequence[float] = 0.1, sample_weight: ArrayLike | None = None
+        self,
+        X: ArrayLike,
+        alpha: float | Sequence[float] = 0.1,
+        sample_weight: ArrayLike | None = None,
+        *,
+        groups: ArrayLike | None = None,
     ) -> NDArray[np.bool_]:
         """Sets that miss the true label with a probability of at most alpha.
 
@@ -344,6 +396,9 @@ class ConformalFERL(ClassifierMixin, Wrapper):
         sample_weight : array-like of shape (n_samples,), default=None
             Needed when :meth:`conformalize` was given weights, on the same scale. A row that is much more likely than
             all calibration rows can get the whole frame.
+        groups : array-like of shape (n_samples,), default=None
+            Needed when :meth:`conformalize` was given groups: the group of each row. A group with too few calibration
+            rows, or none, is an error, or with ``few_rows="include"`` its sets hold all classes.
 
         Returns
         -------
@@ -351,10 +406,16 @@ class ConformalFERL(ClassifierMixin, Wrapper):
         """
         alphas = checked_alphas(alpha)
         self._check_conformalized()
+        p_values = self.predict_p_values(X, sample_weight, groups=groups)
         if self.few_rows == "error":
+            compared = [
+                own
+                for name, _, references in self._parts(groups, len(p_values))
+                for own in groups_of(references, self.classes_, name)
+            ]
             for value in alphas:
-                refuse_few_rows(self._groups, value, "set few_rows='include' to have such classes in every set")
-        sets = np.asarray(self.predict_p_values(X, sample_weight)[:, :, None] > np.array(alphas))
+                refuse_few_rows(compared, value, "set few_rows='include' to have such classes in every set")
+        sets = np.asarray(p_values[:, :, None] > np.array(alphas))
         if not self.allow_empty and not sets.any(axis=1).all():
             sets = never_empty(sets, self.predict_proba(X))
         return sets[:, :, 0] if np.ndim(alpha) == 0 else sets
@@ -377,7 +438,8 @@ class ConformalFERL(ClassifierMixin, Wrapper):
         self._check_conformalized()
         if self.cv is None:
             return 1 - value
-        groups: list[Group] = [group for group in self._groups if group.n_rows and group.least_alpha <= value]
+        compared: list[Group] = groups_of([reference for _, reference in self._compared], self.classes_)
+        groups = [group for group in compared if group.n_rows and group.least_alpha <= value]
         return min((group.cross_conformal_coverage(value) for group in groups), default=1.0)
 
     def _refuse_contradictions(self) -> None:

@@ -67,8 +67,9 @@ class EditedFERL(FERLClassifier):
     """A classifier whose rules, curves and maps were changed by hand; see :func:`edit`.
 
     Every edit returns a new classifier and leaves the old one as it is. Rules go by their numbers in
-    :func:`ferl.export_text` and :func:`ferl.rules_frame` of the classifier that is edited: where rules were dropped,
-    later ones have moved up. ``model_.history`` and the model file record every edit.
+    :func:`ferl.export_text` and :func:`ferl.rules_frame` of the classifier that :func:`edit` was given, and keep them:
+    where rules were dropped, their numbers are missing, in edits, texts and files alike. ``model_.history`` and the
+    model file record every edit.
 
     Parameters are those of :class:`ferl.FERLClassifier`. ``fit`` learns anew, without any edit.
 
@@ -115,7 +116,7 @@ class EditedFERL(FERLClassifier):
         rules = [own for own in terms if not isinstance(own, str | tuple)]
         record: dict[str, Any] = {"edit": "lock", "rules": []}
         if rules or not terms:
-            record["rules"] = [rule + 1 for rule in self._indices(rules)]
+            record["rules"] = [model.numbers[rule] for rule in self._indices(rules)]
         pictures = [self._picture(own) for own in terms if isinstance(own, str | tuple)]
         if pictures:
             record["pictures"] = [_picture_names(model, term) for term in pictures]
@@ -281,8 +282,8 @@ class EditedFERL(FERLClassifier):
         True
         """
         model = self._fitted()
-        if ridge is not None and (isinstance(ridge, bool) or not isinstance(ridge, Real) or not 0 <= ridge < np.inf):
-            raise ValueError(f"ridge is {shown(ridge)}; it must be a number of at least 0, or None.")
+        if ridge is not None and (isinstance(ridge, bool) or not isinstance(ridge, Real) or not 0 <= ridge <= 1e100):
+            raise ValueError(f"ridge is {shown(ridge)}; it must be a number from 0 to 1e100, or None.")
         block = self._later_rows(X, y, sample_weight, None, as_given=False)
         constraint = constraint_of(model, self._settings())
         return self._with(fitted_again(model, block, constraint, ridge, n_threads(self.n_jobs)))
@@ -309,7 +310,8 @@ class EditedFERL(FERLClassifier):
     @property
     def locked_(self) -> tuple[int, ...]:
         """Numbers of the rules that are locked."""
-        return tuple(rule + 1 for rule in sorted(locked_rules(self._fitted())))
+        model = self._fitted()
+        return tuple(model.numbers[rule] for rule in sorted(locked_rules(model)))
 
     def _forget(self) -> None:
         super()._forget()
@@ -358,13 +360,16 @@ class EditedFERL(FERLClassifier):
                 )
 
     def _indices(self, rules: Sequence[int]) -> list[int]:
-        n_rules = self._fitted().n_rules
+        numbers = self._fitted().numbers
         if not rules:
             raise ValueError("Name at least one rule by its number.")
         for rule in rules:
-            if isinstance(rule, bool) or not isinstance(rule, int | np.integer) or not 1 <= rule <= n_rules:
-                raise ValueError(f"rule is {shown(rule)}; the rules have the numbers 1 to {n_rules}.")
-        return sorted({int(rule) - 1 for rule in rules})
+            if isinstance(rule, bool) or not isinstance(rule, int | np.integer) or rule not in numbers:
+                last = max(numbers, default=0)
+                gone = ", but for those that were dropped" if len(numbers) < last else ""
+                have = f"the rules have the numbers 1 to {last}{gone}" if numbers else "no rules are left"
+                raise ValueError(f"rule is {shown(rule)}; {have}.")
+        return sorted({numbers.index(int(rule)) for rule in rules})
 
     def _changeable(self, rules: Sequence[int]) -> list[int]:
         chosen = self._indices(rules)
@@ -374,7 +379,7 @@ class EditedFERL(FERLClassifier):
     def _refuse_locked(self, rules: Sequence[int]) -> None:
         held = sorted(set(rules) & locked_rules(self._fitted()))
         if held:
-            raise ValueError(f"Rule {held[0] + 1} is locked. Edit a classifier in which it is not.")
+            raise ValueError(f"Rule {self._fitted().numbers[held[0]]} is locked. Edit a classifier in which it is not.")
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -417,7 +422,10 @@ def dropped(
         gone = mean_firing(model)[list(rules), None] * old.weight[list(rules)]
         prior = prior + gone.sum(axis=0)
     fewer = old.keep(stays, number[old.node[stays]].astype(np.int32))
-    told = {"dropped": [rule + 1 for rule in rules], "conditions": [_conditions(model, rule) for rule in rules]}
+    told = {
+        "dropped": [model.numbers[rule] for rule in rules],
+        "conditions": [_conditions(model, rule) for rule in rules],
+    }
     curves = model.curves
     if pictures and curves is not None:
         told["pictures"] = [_picture_names(model, term) for term in pictures]
@@ -433,7 +441,7 @@ def reweighted(
     changed = model.rules.weight.copy()
     changed[list(rules)] = weight
     told = {
-        "rules": [rule + 1 for rule in rules],
+        "rules": [model.numbers[rule] for rule in rules],
         "conditions": [_conditions(model, rule) for rule in rules],
         "weights": weight.tolist(),
     }
@@ -520,14 +528,10 @@ def held_rules(model: RuleModel) -> frozenset[int]:
 
 
 def _rules_of_edits(model: RuleModel, edits: Sequence[str]) -> frozenset[int]:
-    """Indices of the rules of some edits, from the history: rules that were dropped since have shifted the others."""
-    found: set[int] = set()
-    for record in model.history:
-        if record.get("edit") in edits:
-            found |= _indices(record.get("rules"))
-        gone = _indices(record.get("dropped"))
-        found = {rule - sum(other < rule for other in gone) for rule in found if rule not in gone}
-    return frozenset(found)
+    """Indices of the rules of some edits, from the history, which may come from a file that holds something else."""
+    named = [record.get("rules") for record in model.history if record.get("edit") in edits]
+    found = {number for numbers in named if isinstance(numbers, list) for number in numbers if type(number) is int}
+    return frozenset(rule for rule, number in enumerate(model.numbers) if number in found)
 
 
 def constraint_of_edits(model: RuleModel, constraint: Ints | None) -> Ints | None:
@@ -577,16 +581,11 @@ def fitted_again(
     held = held_rules(model)
     used = model.rules.ridge if ridge is None else np.full(model.n_rules, float(ridge))
     found = refitted(model, block, held, constraint_of_edits(model, constraint), used, n_threads)
-    record = {"edit": "refit", "n_rows": len(block.X), "held": [rule + 1 for rule in sorted(held)]}
+    record = {"edit": "refit", "n_rows": len(block.X), "held": [model.numbers[rule] for rule in sorted(held)]}
     if ridge is not None:
         record["ridge"] = float(ridge)
         found = replace(found, rules=replace(found.rules, ridge=used))
     return replace(found, history=(*model.history, record))
-
-
-def _indices(numbers: Any) -> set[int]:
-    """Indices of rules from a record, which may come from a file that holds something else."""
-    return {number - 1 for number in numbers if type(number) is int} if isinstance(numbers, list) else set()
 
 
 def rules_on(model: RuleModel, feature: int, alone: bool) -> list[int]:
@@ -622,9 +621,15 @@ def centred(weight: Any, n_classes: int) -> Floats:
     if given.shape != (n_classes,):
         scalar = " or one number, the log-odds of the second class" if n_classes == 2 else ""
         raise ValueError(f"weight has shape {given.shape}; give {n_classes} numbers, one for each class{scalar}.")
-    if not np.isfinite(given).all():
-        raise ValueError(f"weight is {given.tolist()}; weights of evidence must be finite.")
+    if not (np.abs(given) <= _LARGEST_WEIGHT).all():
+        raise ValueError(
+            f"weight is {shown(weight)}; weights of evidence must be finite, at most {_LARGEST_WEIGHT:g} in magnitude. "
+            "A weight of 40 is certainty already."
+        )
     return np.asarray(given - given.mean())
+
+
+_LARGEST_WEIGHT = 1e9  # sums of rules and what the prior takes over stay far below the largest number of a file
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -662,7 +667,9 @@ def made_monotone(model: RuleModel, feature: int, sign: int, locked: Iterable[in
     agrees = _agrees(line, direction)
     for rule, agreed in zip(rules, agrees, strict=True):
         if rule in held and not agreed:
-            raise ValueError(f"Rule {rule + 1} is locked and speaks against the wish: {_conditions(model, rule)}.")
+            raise ValueError(
+                f"Rule {model.numbers[rule]} is locked and speaks against the wish: {_conditions(model, rule)}."
+            )
     alone = np.isin(rules, rules_on(model, feature, alone=True))
     wished, shift = np.where(agrees, line, 0.0), 0.0
     if not agrees[alone].all():

@@ -17,6 +17,7 @@ from ferl._util.text import listed
 
 SCORES = ("plausibility", "probability", "aps", "raps")
 CUMULATIVE = ("aps", "raps")
+MOST_NAMED = 10  # classes or groups of too few rows that an error names
 
 
 def nonconformity(
@@ -159,6 +160,10 @@ class Reference:
         own = np.where(codes >= 0, scores[np.arange(len(codes)), codes], np.inf)
         return cls(own, codes, np.ones(len(codes)) if weight is None else weight, class_conditional)
 
+    def among(self, rows: Bools) -> Reference:
+        """Some of the calibration rows, which new rows of their group are compared with."""
+        return Reference(self.scores[rows], self.codes[rows], self.weight[rows], self.class_conditional)
+
     def compare(self, scores: Floats) -> tuple[Floats, Floats]:
         """Weight of the calibration rows that fit no better than each row and class, and of all that are compared.
 
@@ -246,7 +251,7 @@ class ConformalScores:
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """The calibration rows one class is compared with: all of them, or those of the class.
+    """The calibration rows one class is compared with: all of them, or those of the class; of one group of rows.
 
     Attributes
     ----------
@@ -256,11 +261,14 @@ class Group:
         Number of its rows under each classifier that has some of them; one entry for split conformal.
     n_unknown : int
         Rows whose label their classifier does not know: they count as fitting worse than anything.
+    within : str
+        The group of rows by its name, where each group is compared by itself; "" where all are compared.
     """
 
     label: Any
     fold_sizes: Sequence[int]
     n_unknown: int
+    within: str = ""
 
     @property
     def n_rows(self) -> int:
@@ -286,8 +294,8 @@ class Group:
         return max(0.0, 1 - 2 * alpha - loss)
 
 
-def groups_of(references: Sequence[Reference], classes: NDArray[Any]) -> list[Group]:
-    """What each class is compared with: one group for all, or one for each class."""
+def groups_of(references: Sequence[Reference], classes: NDArray[Any], within: str = "") -> list[Group]:
+    """What each class is compared with: one group for all, or one for each class; ``within``: as in :class:`Group`."""
     if references[0].class_conditional:
         masks = [(label, [part.codes == code for part in references]) for code, label in enumerate(classes.tolist())]
     else:
@@ -295,7 +303,7 @@ def groups_of(references: Sequence[Reference], classes: NDArray[Any]) -> list[Gr
     found = []
     for label, own in masks:
         n_unknown = sum(int(np.isinf(part.scores[mask]).sum()) for part, mask in zip(references, own, strict=True))
-        found.append(Group(label, [int(mask.sum()) for mask in own if mask.any()], n_unknown))
+        found.append(Group(label, [int(mask.sum()) for mask in own if mask.any()], n_unknown, within))
     return found
 
 
@@ -305,16 +313,24 @@ def refuse_few_rows(groups: Sequence[Group], alpha: float, *remedies: str) -> No
     if not short:
         return
     by_class, worst = short[0].label is not None, max(group.least_alpha for group in short)
-    found = listed([f"{group.n_rows:,}" + (f" of {group.label}" if by_class else "") for group in short])
-    needs = f"at least {least_rows(alpha)} calibration rows{' of every class' * by_class}; there are {found}"
+    by_group = short[0].within != ""
+    found = listed(
+        [
+            f"{own.n_rows:,}" + f" of {own.label}" * by_class + f" in group {own.within}" * by_group
+            for own in short[:MOST_NAMED]
+        ]
+        + [f"{len(short) - MOST_NAMED} more"] * (len(short) > MOST_NAMED)
+    )
+    needed = f"{least_rows(alpha)} calibration rows{' of every class' * by_class}{' in every group' * by_group}"
+    needs = f"at least {needed}; there are {found}"
     if short[0].n_unknown and not by_class:
         most, n_rows, n_unknown = int(alpha * (short[0].n_rows + 1)), short[0].n_rows, short[0].n_unknown
         needs = (
-            f"that fewer than {most} of the {n_rows} calibration rows have labels that the classifier was not fitted "
-            f"on; {n_unknown} have"
+            f"that fewer than {most} of the {n_rows} calibration rows{f' in group {short[0].within}' * by_group} have "
+            f"labels that the classifier was not fitted on; {n_unknown} have"
         )
     wishes = ["Add rows"] + [f"choose an {{alpha_name}} of at least {worst:.3g}"] * (worst < 1)
-    wishes += ["leave {class_conditional_name} out"] * by_class + list(remedies)
+    wishes += ["leave {class_conditional_name} out"] * by_class + ["leave groups out"] * by_group + list(remedies)
     raise PromiseError(
         f"{{alpha}} needs {{needs}}. {listed(wishes, 'or')}.",
         {"alpha": alpha, "class_conditional": by_class},

@@ -27,6 +27,7 @@ from ferl._util.arrays import Bools, Floats, Ints
 
 MEASURES = ("neighbour", "residual")
 LOST_MASS = 9.0  # what mass lost at closed gates counts: as if the row were three standard deviations away there
+LEAST_VARIANCE = 1e-290  # of columns in tiny units: what it divides stays finite
 N_LEVELS = 101  # quantiles at whole percents
 N_PARTS = 8  # in which kept rows are left out
 LEAST_EVIDENCE = 0.2  # of the mean evidence of a column, that each column is taken to carry at least
@@ -69,6 +70,7 @@ def precision(tree: FuzzyTree) -> Floats:
     """What a squared distance from the mean of a node counts in the residual, shape (n_nodes, n_features)."""
     profile, free = tree.profile, _free_features(tree)
     variance = np.maximum(profile.variance, LEAST_SHARE * profile.total_variance)
+    variance = np.maximum(variance, LEAST_VARIANCE)
     return np.asarray(free / variance / np.maximum(free.sum(axis=1, keepdims=True), 1))
 
 

@@ -135,9 +135,18 @@ class RuleModel(Model):
         return found
 
     @cached_property
+    def numbers(self) -> tuple[int, ...]:
+        """What each rule is called, from 1: its place when the model was learned, whatever was dropped since."""
+        listed = [own for record in self.history if isinstance(own := record.get("dropped"), list)]
+        gone = {number for own in listed for number in own if type(number) is int}
+        kept = tuple(number for number in range(1, self.n_rules + len(gone) + 1) if number not in gone)
+        # The history of a file may hold anything.
+        return kept if len(kept) == self.n_rules else tuple(range(1, self.n_rules + 1))
+
+    @cached_property
     def rule_numbers(self) -> dict[int, int]:
         """The order of ``evidence_weights_`` and of the contributions."""
-        return {node: number for number, node in enumerate(self.rules.node.tolist(), 1)}
+        return dict(zip(self.rules.node.tolist(), self.numbers, strict=True))
 
     @cached_property
     def is_source(self) -> Bools:

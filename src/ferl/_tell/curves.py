@@ -67,7 +67,7 @@ def curve_value(style: Style, curve: Curve, index: int) -> str:
 def curve_lines(style: Style, curve: Curve) -> list[str]:
     """What a curve says, less its mean over the training rows: a sentence, and the weights at its corners."""
     evidence, model = curve.evidence - curve.mean, style.model
-    lines = [f"{style.names[curve.feature]} ({terms_text(curve)})"]
+    lines = [f"{style.names[curve.feature]} ({terms_text(style.model, curve)})"]
     values = [curve_value(style, curve, k) for k in range(len(evidence))]
     if curve.unseen is not None:
         alike: dict[str, list[str]] = {}  # categories whose weights read the same stand together
@@ -135,9 +135,10 @@ def _range_texts(style: Style, curve: Curve) -> list[str]:
     return told
 
 
-def terms_text(shape: Shape) -> str:
+def terms_text(model: Model, shape: Shape) -> str:
     """The terms behind a shape: "rules 2, 7, curve", say."""
-    numbers = ", ".join(str(rule + 1) for rule in shape.rules)
+    called = list(model.rule_numbers.values())
+    numbers = ", ".join(str(called[rule]) for rule in shape.rules)
     rules = [f"rule{'s' if len(shape.rules) > 1 else ''} {numbers}"] if shape.rules else []
     return " and ".join(rules + ([("curve" if len(shape.features) == 1 else "map")] if shape.pictures else []))
 
@@ -470,7 +471,7 @@ class ScoreTable:
                 continue
             for rule in shape.rules:
                 when, own = self.style.conditions(told[rule]) or "always", self.weight[rule]
-                found.append(ScoreLine(f"rule {rule + 1}", when, (rule,), np.nan, np.nan, own, own))
+                found.append(ScoreLine(f"rule {self.model.numbers[rule]}", when, (rule,), np.nan, np.nan, own, own))
             for term in shape.pictures:
                 found += self._map_lines(term, most)
         return found

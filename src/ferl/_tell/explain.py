@@ -462,9 +462,12 @@ def _weighed_rules(model: RuleModel, row: Floats, balance: Balance) -> list[Weig
     without, weights = (odds / odds.sum(axis=1, keepdims=True))[order].tolist(), said[order].tolist()
     texts, labels, rules = rule_texts(model), model.rules.weight.argmax(axis=1).tolist(), fired[order].tolist()
     nodes = model.rules.node[rules]
+    numbers = model.numbers
     about = zip(rules, nodes.tolist(), firing[rules].tolist(), model.tree.weight[nodes].tolist(), strict=True)
     return [
-        WeighedRule(node, k + 1, texts[k], model.labels[labels[k]], fires, support, tuple(weight), tuple(probability))
+        WeighedRule(
+            node, numbers[k], texts[k], model.labels[labels[k]], fires, support, tuple(weight), tuple(probability)
+        )
         for (k, node, fires, support), weight, probability in zip(about, weights, without, strict=True)
     ]
 

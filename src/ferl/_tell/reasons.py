@@ -210,7 +210,7 @@ class _Candidates:
             told = " and ".join(f"{name} is {value}" for name, value in zip(names, values, strict=True))
             return Reason(" and ".join(names), " and ".join(values), lost, points, f"{told}: {cost}")
         rule = self.parts.alone[alone]
-        name, value = f"rule {rule + 1}", f"{fits[alone]:.0%}"
+        name, value = f"rule {self.model.numbers[rule]}", f"{fits[alone]:.0%}"
         conditions = self.style.conditions(statements(self.model)[rule])
         return Reason(name, value, lost, points, f"{conditions} ({name}) fits by {value}: {cost}")
 

@@ -448,7 +448,7 @@ class Scorecard(ClassifierMixin, Wrapper):
         for k, label in enumerate(labels):
             columns[f"points{label}"] = [self._number(line.start[k]) for line in lines]
             columns[f"points_to{label}"] = [self._number(line.end[k]) for line in lines]
-        columns["rules"] = [", ".join(str(rule + 1) for rule in line.rules) for line in lines]
+        columns["rules"] = [", ".join(str(self._model().numbers[rule]) for rule in line.rules) for line in lines]
         return columns
 
     def _number(self, points: float) -> float | int:

@@ -58,12 +58,13 @@ def shape_charts(model: RuleModel, style: Style, shapes: Shapes) -> dict[str, An
     top = max([float(np.abs(_drawn(own.evidence - own.mean)).max()) for own in shapes.curves] + [1e-9])
     total = sum(shape.importance for shape in shapes.all) or 1.0
     curves = [
-        _titled(style, own, total) | _curve_chart(model, style, own, kept[:, own.feature], top) for own in shapes.curves
+        _titled(model, style, own, total) | _curve_chart(model, style, own, kept[:, own.feature], top)
+        for own in shapes.curves
     ]
     # There is no room for a map of so many categories.
     many = {feature for feature, names in model.category_names.items() if len(names) > MAX_NAMED_CELLS}
     pairs = [own for own in shapes.interactions if len(own.features) == 2 and not many & set(own.features)]
-    maps = [_titled(style, own, total) | _map_chart(model, own) for own in pairs[:MAX_MAPS]]
+    maps = [_titled(model, style, own, total) | _map_chart(model, own) for own in pairs[:MAX_MAPS]]
     return {"curves": curves, "maps": maps, "top": weight_text(top).lstrip("+")}
 
 
@@ -72,11 +73,11 @@ def _drawn(evidence: Floats) -> Floats:
     return np.asarray(evidence[..., 1:] - evidence[..., :1] if evidence.shape[-1] == 2 else evidence)
 
 
-def _titled(style: Style, shape: Curve | Interaction, total: float) -> dict[str, Any]:
+def _titled(model: RuleModel, style: Style, shape: Curve | Interaction, total: float) -> dict[str, Any]:
     return {
         "names": [style.names[feature] for feature in shape.features],
         "importance": shape.importance / total,
-        "rules": [rule + 1 for rule in shape.rules],
+        "rules": [model.numbers[rule] for rule in shape.rules],
         "has_picture": bool(shape.pictures),
         "missing": None,
     }

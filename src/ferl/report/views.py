@@ -166,10 +166,12 @@ class View:
         return {rule.number: self.conditions(rule.conditions) for rule in self.rules}
 
     def page_rules(self) -> list[dict[str, Any]]:
-        """The rules as the form lists them."""
+        """The rules as the form lists them; their index is that of their contributions."""
+        index = {node: k for k, node in enumerate(self.shown.rule_numbers)}
         return [
             {
                 "number": rule.number,
+                "index": index[rule.node],
                 "node": rule.node,
                 "conditions": self.texts[rule.number],
                 "label": self.classes[rule.label],

@@ -6,6 +6,7 @@ import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -23,11 +24,12 @@ from ferl_bench.table import Request, Table
 from ferl_bench.threads import one_thread
 
 SEED = 0
-REPETITIONS = 1000
+REPETITIONS = 5000
 ALPHA = 0.1
 RISK, CONFIDENCE = 0.1, 0.9
 N_FITTING, N_CALIBRATION, N_FOLDS = 100, 100, 5
 N_RISK_CALIBRATION = 300
+N_GROUP_CALIBRATION = 150
 N_POPULATION = 1000
 # A mean further than this many standard errors below the guarantee breaks it.
 TOLERANCE = 3.0
@@ -59,6 +61,15 @@ CONTROLS: dict[str, dict[str, Any]] = {
     "learned, fixed sequence": {"signal": "learned"},
 }
 PREFIT = "margin, fixed sequence, prefit"
+GROUPS = ("x0 above 0.8", "else x1 above 0.6", "others")
+GROUP_MODES: dict[str, dict[str, Any]] = {
+    "without groups": {},
+    "by group": {},
+    "by group and class": {"class_conditional": True},
+}
+# Ends of the bins in which probabilities are compared with frequencies; the last one includes 1.
+BINS = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0)
+BIN_TOLERANCE = 4.0  # standard errors, to either side, of so many comparisons
 EDGE = ("Flat at the risk", "Worse, then better", "Flat, many ties")
 
 
@@ -98,6 +109,8 @@ def run_guarantees(request: Request) -> Report:
                     **measure_sets(population, random, repetition),
                     **measure_control(population, random, repetition),
                     **measure_edge(random),
+                    **measure_groups(population, random, repetition),
+                    **measure_intervals(population, random, repetition),
                 }
             )
     return make_report(found, {**versions(), "cores": n_cores(), "repetitions": repetitions, "seed": SEED})
@@ -141,6 +154,60 @@ def _set_figures(name: str, population: Population, model: Any, sets: NDArray[np
         f"{name} / guaranteed": model.guaranteed_coverage(ALPHA),
         **{f"{name} / class {code}": own for code, own in enumerate(population.class_coverage(columns))},
     }
+
+
+def group_of(X: NDArray[np.float64]) -> NDArray[np.intp]:
+    """The group of each row: three kinds of rows, of which some are harder than others."""
+    return np.where(X[:, 0] > 0.8, 0, np.where(X[:, 1] > 0.6, 1, 2))
+
+
+def measure_groups(population: Population, random: np.random.Generator, seed: int) -> Figures:
+    """Coverage of the sets of one draw in each group, without groups, by group, and by group and class."""
+    from ferl.conformal import ConformalFERL
+    from ferl_bench.remembering import remembering
+
+    X, y, group = population.X, population.y, group_of(population.X)
+    fitting, calibration = population.draw(N_FITTING, random), population.draw(N_GROUP_CALIBRATION, random)
+    fitted = remembering(classifier_of(MODELS["medium"], random_state=seed)).fit(X[fitting], y[fitting])
+    figures: Figures = {}
+    for mode, options in GROUP_MODES.items():
+        model = ConformalFERL(fitted, allow_empty=True, few_rows="include", random_state=seed, **options)
+        known, new = (None, None) if mode == "without groups" else (group[calibration], group)
+        sets = model.conformalize(X[calibration], y[calibration], groups=known).predict_set(X, ALPHA, groups=new)
+        columns = np.zeros((len(sets), len(CLASS_SHARES)), dtype=bool)
+        columns[:, model.classes_] = sets
+        covered = columns[np.arange(len(y)), y]
+        for k in range(len(GROUPS)):
+            inside = group == k
+            own = [covered[inside & (y == code)].mean() for code in range(len(CLASS_SHARES))]
+            figures[f"{mode} / group {k}"] = float(covered[inside].mean())
+            figures[f"{mode} / group {k} / size"] = float(columns[inside].sum(axis=1).mean())
+            figures |= {f"{mode} / group {k} / class {code}": float(share) for code, share in enumerate(own)}
+    return figures
+
+
+def measure_intervals(population: Population, random: np.random.Generator, seed: int) -> Figures:
+    """Of the intervals of one draw: the calibrated end of every row of the population, beside what happened."""
+    from ferl.calibration import CalibratedFERL
+    from ferl_bench.remembering import remembering
+
+    X, y = population.X, population.y
+    fitting, calibration = population.draw(N_FITTING, random), population.draw(N_CALIBRATION, random)
+    fitted = remembering(classifier_of(MODELS["medium"], random_state=seed)).fit(X[fitting], y[fitting])
+    model = CalibratedFERL(fitted).calibrate(X[calibration], y[calibration])
+    interval, figures = model.predict_interval(X), {}
+    for column, code in enumerate(model.classes_.tolist()):
+        low, high = interval[:, column].T
+        happened = y == code
+        right = np.where(happened, high, low)
+        place = np.clip(np.searchsorted(BINS, right, side="right") - 1, 0, len(BINS) - 2)
+        figures[f"interval / class {code} / width"] = float((high - low).mean())
+        for k in range(len(BINS) - 1):
+            name, inside = f"interval / class {code} / bin {k}", place == k
+            figures[f"{name} / share"] = float(inside.mean())
+            figures[f"{name} / probability"] = float((right * inside).mean())
+            figures[f"{name} / gap"] = float(((happened - right) * inside).mean())
+    return figures
 
 
 def measure_control(population: Population, random: np.random.Generator, seed: int) -> Figures:
@@ -216,25 +283,37 @@ def edge_risk(name: str, threshold: float) -> float:
 
 def make_report(found: Sequence[Mapping[str, float]], facts: Mapping[str, object]) -> Report:
     """Turn the repetitions into the report."""
-    values = {key: [figures[key] for figures in found] for key in found[0]}
+    # A class that was not drawn for a fit has no figures.
+    values = {key: [figures.get(key, math.nan) for figures in found] for key in found[0]}
     sets, set_data = _set_section(values)
     classes, class_data = _class_section(values)
     control, control_data = _control_section(values)
     edge, edge_data = _edge_section(values)
-    checked = [one["holds"] for part in (set_data, class_data, control_data, edge_data) for one in part.values()]
+    groups, group_data = _group_section(values)
+    intervals, interval_data = _interval_section(values)
+    parts = (set_data, class_data, group_data, interval_data, control_data, edge_data)
+    checked = [one["holds"] for part in parts for one in part.values()]
     n_broken = sum(holds is False for holds in checked)
     return Report(
         name="guarantees",
-        title="Guarantees: coverage and promised error rates in repeated draws from a known population",
+        title="Guarantees: sets, probability intervals and error rates in repeated draws from a known population",
         facts={
             **facts,
             "population": f"{N_POPULATION} rows, all equally likely, 3 classes of shares "
             f"{', '.join(map(str, CLASS_SHARES))}, values on a coarse grid; medium trees",
             "draws": f"{N_FITTING} rows to fit and {N_CALIBRATION} to calibrate sets (cross: {N_FOLDS} folds of both), "
-            f"{N_FITTING} and {N_RISK_CALIBRATION} for promised error rates",
+            f"{N_FITTING} and {N_RISK_CALIBRATION} for promised error rates, {N_FITTING} and {N_GROUP_CALIBRATION} for "
+            f"groups, {N_FITTING} and {N_CALIBRATION} for intervals",
         },
-        sections=[sets, classes, control, edge],
-        data={"sets": set_data, "classes": class_data, "control": control_data, "edge": edge_data},
+        sections=[sets, classes, groups, intervals, control, edge],
+        data={
+            "sets": set_data,
+            "classes": class_data,
+            "groups": group_data,
+            "intervals": interval_data,
+            "control": control_data,
+            "edge": edge_data,
+        },
         headlines=[Headline("Guarantees broken in repeated draws", n_broken, 0, GOAL, False, decimals=0)],
     )
 
@@ -272,6 +351,61 @@ def _class_section(values: Mapping[str, Sequence[float]]) -> tuple[Section, dict
     header = ["Mode", "Score", *(f"Class of {share:.0%}" for share in CLASS_SHARES), "Guaranteed", "Verdict"]
     notes = ["Split without 'by class' promises nothing for a class: its coverage there is what this option mends."]
     return Section("Coverage of each class", header, rows, notes), data
+
+
+def _group_section(values: Mapping[str, Sequence[float]]) -> tuple[Section, dict[str, Any]]:
+    rows, data = [], {}
+    for mode in GROUP_MODES:
+        for k, group in enumerate(GROUPS):
+            name = f"{mode} / group {k}"
+            coverage, size = Estimate.of(values[name]), Estimate.of(values[f"{name} / size"]).mean
+            own = [Estimate.of(values[f"{name} / class {code}"]) for code in range(len(CLASS_SHARES))]
+            promised = [] if mode == "without groups" else [coverage, *(own if "class" in mode else [])]
+            holds = all(estimate.holds(1 - ALPHA) for estimate in promised) if promised else None
+            verdict = "" if holds is None else _verdict(holds)
+            rows.append([mode, group, _text(coverage), *map(_text, own), f"{size:.2f}", verdict])
+            data[name] = {"coverage": coverage.mean, "error": coverage.error, "holds": holds}
+    notes = [
+        f"Guaranteed: {1 - ALPHA:.2f} in each group; by group and class in each class of each group. Without groups "
+        "nothing is promised of a group. Score: probability. Groups of too few calibration rows get all classes.",
+    ]
+    header = ["Mode", "Group", "Coverage", *(f"Class of {share:.0%}" for share in CLASS_SHARES), "Set size", "Verdict"]
+    return Section("Coverage of each group", header, rows, notes), data
+
+
+def _interval_section(values: Mapping[str, Sequence[float]]) -> tuple[Section, dict[str, Any]]:
+    rows, data = [], {}
+    for code, class_share in enumerate(CLASS_SHARES):
+        for k, (low, high) in enumerate(pairwise(BINS)):
+            name = f"interval / class {code} / bin {k}"
+            share, gap = Estimate.of(values[f"{name} / share"]).mean, Estimate.of(values[f"{name} / gap"])
+            probability = Estimate.of(values[f"{name} / probability"]).mean / share if share else math.nan
+            frequency = probability + gap.mean / share if share else math.nan
+            holds = abs(gap.mean) <= BIN_TOLERANCE * gap.error + 1e-12
+            place = f"{low:g} to {high:g}"
+            told = [
+                f"{share:.3f}",
+                f"{probability:.4f}",
+                f"{frequency:.4f}",
+                f"{gap.error / share:.4f}" if share else "",
+            ]
+            rows.append([f"of {class_share:.0%}", place, *told, _verdict(holds)])
+            data[f"class {code} / {place}"] = {
+                "share": share,
+                "probability": probability if share else None,
+                "frequency": frequency if share else None,
+                "holds": holds,
+            }
+    widths = [Estimate.of(values[f"interval / class {code} / width"]).mean for code in range(len(CLASS_SHARES))]
+    notes = [
+        "Inductive Venn-Abers, each class against the others. Probability: the mean of the upper end where the class "
+        "is the true one and of the lower end elsewhere, among the rows of the population where it lies in the bin; "
+        "guaranteed is that the class has this frequency there. Error: standard error of the difference over draws. "
+        f"Holds: they differ by at most {BIN_TOLERANCE:g} of them.",
+        f"Mean width of the intervals: {', '.join(f'{width:.3f}' for width in widths)}.",
+    ]
+    header = ["Class", "Bin", "Share", "Probability", "Frequency", "Error", "Verdict"]
+    return Section("Probability intervals", header, rows, notes), data
 
 
 def _control_section(values: Mapping[str, Sequence[float]]) -> tuple[Section, dict[str, Any]]:
@@ -329,10 +463,10 @@ def _verdict(holds: bool) -> str:
 
 
 TABLE = Table(
-    summary="Whether conformal sets and promised error rates hold in repeated draws.",
+    summary="Whether conformal sets, probability intervals and promised error rates hold in repeated draws.",
     run=run_guarantees,
     chapter="Sets, novelty and proofs",
-    minutes=4,
+    minutes=25,
     needs_data=False,
     in_one_process=True,
     repetitions=REPETITIONS,

@@ -26,7 +26,7 @@ const ferlPage = (() => {
       reason: reasonOfWeights,
       show: (answer) => { showBalance(answer); showMarks(); },
       mostFired: 12, // most rules fire a little
-      counts: (answer, rule) => answer.contributions[rule.number - 1].some((own) => own !== 0),
+      counts: (answer, rule) => answer.contributions[rule.index].some((own) => own !== 0),
       size: ruleWeight,
       fired: (rule, conditions, phi, size) => [
         figure(size, signed(size), `rule-weight-${rule.number}`), `: if ${conditions}, which fits by `, figure(phi, fixed(phi, 2), `firing-${rule.node}`)],
@@ -364,7 +364,7 @@ const ferlPage = (() => {
   function reasonText(answer, { features: read, rules, points }) {
     const cost = `${points < 0.5 ? "less than a point" : points < 1.5 ? "1 point" : `${fixed(points, 0)} points`} below the average row`;
     if (read.length) return `${read.map((j) => `${features[j].name} is ${valueText(j)}`).join(" and ")}: ${cost}`;
-    const rule = data.rules.find((own) => own.number === rules[0] + 1), phi = answer.firing[rule.node];
+    const rule = data.rules.find((own) => own.index === rules[0]), phi = answer.firing[rule.node];
     return `${rule.conditions.join(" and ")} (rule ${rule.number}) fits by ${fixed(100 * phi, 0)} %: ${cost}`;
   }
 
@@ -469,10 +469,10 @@ const ferlPage = (() => {
     byId("fired").replaceChildren(...lines);
   }
 
-  // What a rule adds to the log-odds of the compared classes; rules have the numbers of their contributions.
+  // What a rule adds to the log-odds of the compared classes.
   function ruleWeight(answer) {
     const { apart } = comparison(answer);
-    return (rule) => apart(answer.contributions[rule.number - 1]);
+    return (rule) => apart(answer.contributions[rule.index]);
   }
 
   function fillRows() {
