@@ -5,9 +5,9 @@ an answer and gates that are open to the share s, ``r = s N / (N + 1)`` (Walley'
 
 N is the inverse of the leverage of the row in the ridge regression that the weights of the rules come from: the
 variance of a fitted mean is that of one row times the leverage. A cell of a curve or map with n training rows has the
-leverage 1 / (1 + n), and the thinnest cell of the row counts. So does its rarest category, of the columns that terms
-read. Far from all kept rows fewer rows are behind an answer than its leverage shows: N is multiplied by the familiarity
-``1 / (1 + (d / far)^2)``.
+leverage 1 / (1 + n), and the thinnest cell of the row counts. N is at most one more than the training rows of the row's
+rarest category, of the columns that terms read. Far from all kept rows fewer rows are behind an answer than its
+leverage shows: N is multiplied by the familiarity ``1 / (1 + (d / far)^2)``.
 """
 
 from __future__ import annotations
@@ -77,14 +77,14 @@ def thinnest_cell(model: Any, x: Floats) -> Floats:
     return np.array([max((1 / (1 + model.curves.support[own]) for own in row), default=0.0) for row in cells(model, x)])
 
 
-def rarest_category(model: Any, x: Floats) -> Floats:
-    """The leverage of the category with the fewest training rows, of the columns that terms read; shape (n_rows,)."""
-    out = np.zeros(len(x))
+def rows_of_rarest_category(model: Any, x: Floats) -> Floats:
+    """One more than the training rows of the rarest category of each row, of the columns that terms read; (n_rows,)."""
+    out = np.full(len(x), np.inf)
     for column, weight in model.category_weight.items():
         if column in read_columns(model):
             for i, code in enumerate(x[:, column]):
                 if not np.isnan(code):
-                    out[i] = max(out[i], 1 / (1 + weight[int(code)]) if code < len(weight) else 1.0)
+                    out[i] = min(out[i], 1 + (weight[int(code)] if code < len(weight) else 0.0))
     return out
 
 
@@ -102,8 +102,8 @@ def familiarity(model: Any, x: Floats) -> Floats:
 
 def rows_behind(model: Any, x: Floats) -> Floats:
     """How many training rows an answer averages, were all gates open; shape (n_rows,)."""
-    leverage = leverage_of_rules(model, x) + thinnest_cell(model, x) + rarest_category(model, x)
-    return np.asarray(familiarity(model, x) / leverage)
+    averaged = 1 / (leverage_of_rules(model, x) + thinnest_cell(model, x))
+    return np.asarray(familiarity(model, x) * np.minimum(averaged, rows_of_rarest_category(model, x)))
 
 
 def prediction_set(probability: Floats, reliability: float, level: float = SET_LEVEL) -> NDArray[np.bool_]:

@@ -218,27 +218,25 @@ class RuleModel(Model):
         probability, conflict = np.empty((n, len(self.classes))), np.empty(n)
         support, n_behind = np.empty(n), np.empty(n)
         self.scores.weigh(rows, self.rows_behind, n_threads, probability, conflict, support, n_behind)
-        if self.rare_columns:
-            n_behind = 1 / (1 / n_behind + self.rarity(rows))
-        n_behind *= self.familiarity(rows, n_threads)
+        n_behind = np.minimum(n_behind, self.most_rows(rows)) * self.familiarity(rows, n_threads)
         return RuleEvidence.resting_on(probability, n_behind, support, conflict, self.classes)
 
     @cached_property
-    def rare_columns(self) -> dict[int, Floats]:
-        """Leverage of the rows of each category, by column; last of categories that training did not have."""
+    def most_rows_of_category(self) -> dict[int, Floats]:
+        """One more than the training rows of each category, by column; the last is for categories of no such row."""
         read = self.read_columns.tolist()
-        return {j: 1 / (1 + np.append(own, 0.0)) for j, own in self.category_weight.items() if j in read}
+        return {j: 1 + np.append(own, 0.0) for j, own in self.category_weight.items() if j in read}
 
-    def rarity(self, rows: Floats) -> Floats:
-        """What the rarest category of each row adds to its leverage, shape (n_samples,).
+    def most_rows(self, rows: Floats) -> Floats:
+        """The most training rows that an answer can rest on, by the rarest category of each row, shape (n_samples,).
 
         Rules may read a rare category together with others; then their firings do not show that it is rare.
         """
-        found = np.zeros(len(rows))
-        for column, leverage in self.rare_columns.items():
-            value, known = rows[:, column], ~np.isnan(rows[:, column])
-            code = np.minimum(value[known], len(leverage) - 1).astype(np.intp)
-            found[known] = np.maximum(found[known], leverage[code])
+        found = np.full(len(rows), np.inf)
+        for column, most in self.most_rows_of_category.items():
+            known = ~np.isnan(rows[:, column])
+            code = np.minimum(rows[known, column], len(most) - 1).astype(np.intp)
+            found[known] = np.minimum(found[known], most[code])
         return found
 
     def familiarity(self, rows: Floats, n_threads: int = 1) -> Floats:

@@ -278,22 +278,21 @@ def _rows_behind(graph: Graph, model: RuleModel, rows: Rows, added: list[Added],
     for block in added:
         if block.sums is not None:
             leverage = graph("Add", leverage, block.leverage())
-    if model.rare_columns:
-        rare = [_rarity(graph, rows, column, own) for column, own in model.rare_columns.items()]
-        leverage = graph("Add", leverage, graph.insert_axis(graph("Max", *rare), 0))
+    most = graph("Div", 1.0, leverage)
+    for column, own in model.most_rows_of_category.items():
+        most = graph("Min", most, graph.insert_axis(_most_rows(graph, rows, column, own), 0))
     if distance is None:
-        return graph("Div", 1.0, leverage)
+        return most
     away = graph("Div", graph.insert_axis(distance, 0), model.neighbours.far)
-    familiarity = graph("Div", 1.0, graph("Add", graph("Mul", away, away), 1.0))
-    return graph("Div", familiarity, leverage)
+    return graph("Div", most, graph("Add", graph("Mul", away, away), 1.0))
 
 
-def _rarity(graph: Graph, rows: Rows, column: int, leverage: Floats) -> Value:
-    """The leverage of the rows of each row's category, 0 where it is missing, shape (n_rows,)."""
+def _most_rows(graph: Graph, rows: Rows, column: int, most: Floats) -> Value:
+    """The most rows that an answer to each row's category rests on, shape (n_rows,); any where it is missing."""
     at = np.array([column])
     x, is_missing = graph.remove_axis(rows.values_of(at), 0), graph.remove_axis(rows.missing_in(at), 0)
-    known = graph("Min", graph("Where", is_missing, 0.0, x), float(len(leverage) - 1))
-    return graph("Where", is_missing, 0.0, graph.look_up(leverage, graph.cast(known, "int64")))
+    known = graph("Min", graph("Where", is_missing, 0.0, x), float(len(most) - 1))
+    return graph("Where", is_missing, np.inf, graph.look_up(most, graph.cast(known, "int64")))
 
 
 def _evidence(

@@ -116,7 +116,7 @@ def _behind_form(model: RuleModel) -> dict[str, Any]:
         "mean": numbers(own.mean),
         "per_deviation": numbers(own.per_deviation),
         "triangle": [row[: k + 1].tolist() for k, row in enumerate(own.triangle)],
-        "rare": [{"column": j, "leverage": leverage.tolist()} for j, leverage in model.rare_columns.items()],
+        "most": [{"column": j, "rows": most.tolist()} for j, most in model.most_rows_of_category.items()],
     }
 
 

@@ -299,9 +299,9 @@ const ferlEngine = (() => {
     }
   }
 
-  // The leverage of the rows of a category; the last one is of those that training did not have.
-  function rarity(code, leverage) {
-    return Number.isNaN(code) ? 0 : leverage[Math.min(code, leverage.length - 1)];
+  // The most rows that an answer to a category rests on; the last number is for those that training did not have.
+  function mostRows(code, rows) {
+    return Number.isNaN(code) ? Infinity : rows[Math.min(code, rows.length - 1)];
   }
 
   // Blocks of terms, by the kind that their form has.
@@ -408,11 +408,11 @@ const ferlEngine = (() => {
     // far from all rows that the model keeps.
     rowsBehind(row, firing, distance) {
       const { behind, novelty } = this.model;
-      const ofTerms = this.terms.reduce((sum, own) => sum + own.leverage(row, firing, behind), behind.least);
-      const leverage = ofTerms + Math.max(0, ...behind.rare.map((own) => rarity(row[own.column], own.leverage)));
-      if (novelty.measure !== "neighbour") return 1 / leverage;
+      const leverage = this.terms.reduce((sum, own) => sum + own.leverage(row, firing, behind), behind.least);
+      const most = Math.min(1 / leverage, ...behind.most.map((own) => mostRows(row[own.column], own.rows)));
+      if (novelty.measure !== "neighbour") return most;
       const away = distance.reduce((sum, own) => sum + own, 0) / novelty.usual / novelty.far;
-      return 1 / leverage / (1 + away * away);
+      return most / (1 + away * away);
     }
 
     // The probability as far as it is reliable; the rest lies on all classes. The set: the fewest, most probable classes
