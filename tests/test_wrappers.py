@@ -11,9 +11,12 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import make_classification
+from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils._param_validation import InvalidParameterError
 
 from ferl import FERLClassifier, FERLTreeClassifier, NoveltyDetector, export_text, load_model, save_model
 from ferl.abstention import RiskControlledFERL
@@ -173,3 +176,31 @@ def test_an_edited_classifier_is_fitted_anew_with_units_and_descriptions(edited)
     assert not anew.model_.history
     with pytest.raises(ValueError, match="fitted and not edited"):
         anew.cost(table, Y[FIRST])
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Classifiers that are fitted already
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def test_probabilities_of_a_fitted_classifier_are_calibrated_by_fit(edited) -> None:
+    for given in (rules().fit(X[FIRST], Y[FIRST]), edited["edited"]):
+        prefit = CalibratedFERL(given, cv="prefit").fit(X[HELD], Y[HELD])
+        expected = CalibratedFERL(given).calibrate(X[HELD], Y[HELD])
+        np.testing.assert_array_equal(prefit.predict_proba(X[NEW]), expected.predict_proba(X[NEW]))
+        np.testing.assert_array_equal(prefit.predict_interval(X[NEW]), expected.predict_interval(X[NEW]))
+        assert prefit.estimator_.model_ is given.model_
+    weight = 1.0 + np.arange(300) % 3
+    weighed = CalibratedFERL(given, cv="prefit").fit(X[HELD], Y[HELD], weight)
+    repeated = np.repeat(np.arange(300, 600), weight.astype(int))
+    twice = CalibratedFERL(given, cv="prefit").fit(X[repeated], Y[repeated])
+    np.testing.assert_allclose(weighed.predict_proba(X[NEW]), twice.predict_proba(X[NEW]), rtol=0, atol=1e-6)
+    searched = GridSearchCV(
+        CalibratedFERL(FrozenEstimator(given), cv="prefit"), {"method": ["temperature", "isotonic"]}
+    )
+    assert searched.fit(X[HELD], Y[HELD]).score(X[NEW], Y[NEW]) > 0.7
+    for missing in (CalibratedFERL(cv="prefit"), clone(prefit)):
+        with pytest.raises(NotFittedError, match=r'cv="prefit" needs an estimator that is fitted already.*cv=5'):
+            missing.fit(X[HELD], Y[HELD])
+    with pytest.raises(InvalidParameterError, match="'cv' parameter of CalibratedFERL"):
+        CalibratedFERL(given, cv="fitted").fit(X[HELD], Y[HELD])

@@ -51,11 +51,17 @@ class Wrapper(MetaEstimatorMixin, BaseEstimator):
 
     def _take_fitted(self, step: str) -> None:
         """Make sure there is a fitted estimator; the error names the step that came too early."""
-        if "estimator_" in self.__dict__ and not self.__dict__.get("_is_prefit", False):
+        is_given = self.__dict__.get("cv") == "prefit"
+        if "estimator_" in self.__dict__ and not self.__dict__.get("_is_prefit", False) and not is_given:
             return
         try:
             check_is_fitted(self._template())
         except NotFittedError:
+            if is_given:
+                raise NotFittedError(
+                    'cv="prefit" needs an estimator that is fitted already. Fit it first, or have it fitted here with '
+                    "cv=5. (A clone is not fitted: for searches pass FrozenEstimator(estimator).)"
+                ) from None
             raise NotFittedError(
                 f"{step} needs a fitted classifier. Call fit(X, y) first, or give {type(self).__name__} an estimator "
                 "that is already fitted."

@@ -203,8 +203,9 @@ class CalibratedFERL(ClassifierMixin, Wrapper):
     method : {"temperature", "isotonic"}, default="temperature"
         How beliefs are moved: sharpened or flattened by one number, or along a rising line; see
         :func:`ferl.calibration.fit_map`.
-    cv : int, splitter or None, default=5
-        Folds in ``fit``. None: ``fit`` only fits, and :meth:`calibrate` must follow.
+    cv : int, splitter, "prefit" or None, default=5
+        Folds in ``fit``. "prefit": ``estimator`` is fitted already, and ``fit`` is :meth:`calibrate`. None: ``fit``
+        only fits, and :meth:`calibrate` must follow.
     random_state : int, RandomState or None, default=None
         Seed of the folds.
 
@@ -231,7 +232,7 @@ class CalibratedFERL(ClassifierMixin, Wrapper):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "estimator": [HasMethods(["fit", "predict_proba"]), None],
         "method": [StrOptions(set(METHODS))],
-        "cv": ["cv_object", None],
+        "cv": ["cv_object", StrOptions({"prefit"}), None],
         "random_state": ["random_state"],
     }
 
@@ -268,6 +269,8 @@ class CalibratedFERL(ClassifierMixin, Wrapper):
         CalibratedFERL
             The estimator itself.
         """
+        if self.cv == "prefit":
+            return self.calibrate(X, y, sample_weight)
         self._fit_inside(X, y, sample_weight, "map_", "_venn")
         if self.cv is None:
             return self
