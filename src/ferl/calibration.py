@@ -19,6 +19,7 @@ from ferl._models.evidence import BettingEvidence, Evidence
 from ferl._sklearn import HasMethods, StrOptions, fit_context
 from ferl._tables import checked_sample_weight, codes_of
 from ferl._util.arrays import Floats, Ints
+from ferl._util.text import listed
 from ferl._wrapper import Wrapper, checked_labels, decided, drawn_seed, evidence_of, novelty_of
 
 __all__ = ["BettingEvidence", "CalibratedFERL", "IsotonicMap", "TemperatureMap", "VennAbers", "fit_map"]
@@ -252,7 +253,7 @@ class CalibratedFERL(ClassifierMixin, Wrapper):
         self.random_state = random_state
 
     @fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, **fit_params: Any) -> Self:
         """Fit the classifier, and learn the map from the rows of each fold.
 
         Parameters
@@ -263,6 +264,9 @@ class CalibratedFERL(ClassifierMixin, Wrapper):
             Labels.
         sample_weight : array-like of shape (n_samples,), default=None
             How often each row counts, in the classifier and in the map.
+        **fit_params : dict
+            What else the classifier's ``fit`` takes (``units=``, ``describe=``), and ``groups`` for a splitter that
+            asks for it; by scikit-learn's metadata routing where that is enabled.
 
         Returns
         -------
@@ -270,13 +274,16 @@ class CalibratedFERL(ClassifierMixin, Wrapper):
             The estimator itself.
         """
         if self.cv == "prefit":
+            if fit_params:
+                raise TypeError(f'cv="prefit" fits no classifier, which {listed(list(fit_params))} would be for.')
             return self.calibrate(X, y, sample_weight)
-        self._fit_inside(X, y, sample_weight, "map_", "_venn")
+        routed = self._routed(sample_weight, fit_params)
+        self._fit_inside(X, y, routed, "map_", "_venn")
         if self.cv is None:
             return self
         labels = np.asarray(y).ravel()
         parts, unseen = [], []
-        for fold in self._cross_fit(X, labels, sample_weight, drawn_seed(self.random_state)):
+        for fold in self._cross_fit(X, labels, routed, drawn_seed(self.random_state)):
             parts.append(_aligned(evidence_of(fold.estimator, fold.rows), self.classes_))
             unseen.append(fold.unseen)
         rows = np.concatenate(unseen)
