@@ -22,6 +22,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from ferl import FERLTreeClassifier, NoveltyDetector
+from ferl.detector import BatchDrift
 
 Floats = NDArray[np.float64]
 
@@ -463,3 +464,11 @@ def test_a_prefit_classifier_that_is_fitted_again_does_not_change_the_detector()
     before = detector.p_values(other)
     classifier.fit(X[:20], y[:20])
     np.testing.assert_array_equal(detector.p_values(other), before)
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "told"), [(3000, "about 150."), (30, "about 2."), (10, "less than one."), (200_000, "about 10,000.")]
+)
+def test_what_chance_explains_is_a_number_of_rows(n_rows: int, told: str) -> None:
+    drift = BatchDrift(n_rows, 2, 0.05, 0.5, (("x0", 1.0),))
+    assert drift.verdict.endswith(f"2 of {n_rows:,} rows are unlike the training rows, where chance explains {told}")

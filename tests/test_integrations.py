@@ -132,7 +132,7 @@ def test_a_wrapper_hands_routed_weights_to_the_classifier_inside() -> None:
     X, y = load_iris(return_X_y=True)
     weight = 1.0 + np.arange(150) % 2
     with sklearn.config_context(enable_metadata_routing=True):
-        wrapper = ConformalFERL(few_rules()).set_fit_request(sample_weight=True)
+        wrapper = ConformalFERL(few_rules().set_fit_request(sample_weight=True)).set_fit_request(sample_weight=True)
         scale = StandardScaler().set_fit_request(sample_weight=False)
         pipe = make_pipeline(scale, wrapper).fit(X, y, sample_weight=weight)
     direct = few_rules().fit(scale.transform(X), y, sample_weight=weight)

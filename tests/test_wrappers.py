@@ -9,17 +9,22 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.datasets import make_classification
+from sklearn.exceptions import NotFittedError, UnsetMetadataPassedError
 from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils._param_validation import InvalidParameterError
 
 from ferl import FERLClassifier, FERLTreeClassifier, NoveltyDetector, export_text, load_model, save_model
 from ferl.abstention import RiskControlledFERL
 from ferl.calibration import CalibratedFERL
 from ferl.conformal import ConformalFERL
 from ferl.editing import edit
+from ferl.export import Scorecard
 from ferl.streaming import fit_parquet
 
 X, Y = make_classification(900, 5, n_informative=4, n_redundant=0, class_sep=1.2, random_state=0)
@@ -173,3 +178,116 @@ def test_an_edited_classifier_is_fitted_anew_with_units_and_descriptions(edited)
     assert not anew.model_.history
     with pytest.raises(ValueError, match="fitted and not edited"):
         anew.cost(table, Y[FIRST])
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Classifiers that are fitted already
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def test_probabilities_of_a_fitted_classifier_are_calibrated_by_fit(edited) -> None:
+    for given in (rules().fit(X[FIRST], Y[FIRST]), edited["edited"]):
+        prefit = CalibratedFERL(given, cv="prefit").fit(X[HELD], Y[HELD])
+        expected = CalibratedFERL(given).calibrate(X[HELD], Y[HELD])
+        np.testing.assert_array_equal(prefit.predict_proba(X[NEW]), expected.predict_proba(X[NEW]))
+        np.testing.assert_array_equal(prefit.predict_interval(X[NEW]), expected.predict_interval(X[NEW]))
+        assert prefit.estimator_.model_ is given.model_
+    weight = 1.0 + np.arange(300) % 3
+    weighed = CalibratedFERL(given, cv="prefit").fit(X[HELD], Y[HELD], weight)
+    repeated = np.repeat(np.arange(300, 600), weight.astype(int))
+    twice = CalibratedFERL(given, cv="prefit").fit(X[repeated], Y[repeated])
+    np.testing.assert_allclose(weighed.predict_proba(X[NEW]), twice.predict_proba(X[NEW]), rtol=0, atol=1e-6)
+    searched = GridSearchCV(
+        CalibratedFERL(FrozenEstimator(given), cv="prefit"), {"method": ["temperature", "isotonic"]}
+    )
+    assert searched.fit(X[HELD], Y[HELD]).score(X[NEW], Y[NEW]) > 0.7
+    for missing in (CalibratedFERL(cv="prefit"), clone(prefit)):
+        with pytest.raises(NotFittedError, match=r'cv="prefit" needs an estimator that is fitted already.*cv=5'):
+            missing.fit(X[HELD], Y[HELD])
+    with pytest.raises(InvalidParameterError, match="'cv' parameter of CalibratedFERL"):
+        CalibratedFERL(given, cv="fitted").fit(X[HELD], Y[HELD])
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What fit hands on: weights, groups, and what else the classifier inside takes
+# ---------------------------------------------------------------------------------------------------------------------
+
+WEIGHT = 1.0 + np.arange(300) % 3
+PATIENT = np.arange(300) // 4
+
+
+class TellsFolds(GroupKFold):
+    """Folds that leave each group out as a whole, and are remembered."""
+
+    def split(self, X, y=None, groups=None):
+        self.found = list(super().split(X, y, groups))
+        return iter(self.found)
+
+
+def answers_of(wrapper: Any) -> Any:
+    """What a fitted wrapper has learned."""
+    if isinstance(wrapper, ConformalFERL):
+        return wrapper.predict_p_values(X[NEW])
+    if isinstance(wrapper, CalibratedFERL):
+        return wrapper.predict_proba(X[NEW])
+    return wrapper.calibrate(X[HELD], Y[HELD]).confidence_signal(X[NEW])
+
+
+ROUTERS = [ConformalFERL, CalibratedFERL, partial(RiskControlledFERL, risk=0.3)]
+
+
+@pytest.mark.parametrize("wrapper", ROUTERS)
+def test_weights_and_groups_reach_the_classifier_and_the_splitter_with_and_without_routing(wrapper) -> None:
+    plain = wrapper(rules(), cv=TellsFolds(3), random_state=0).fit(X[FIRST], Y[FIRST], WEIGHT, groups=PATIENT)
+    for seen, unseen in plain.cv.found:
+        assert not set(PATIENT[seen]) & set(PATIENT[unseen])
+    direct = rules().fit(X[FIRST], Y[FIRST], WEIGHT)
+    np.testing.assert_array_equal(plain.estimator_.predict_proba(X[NEW]), direct.predict_proba(X[NEW]))
+    with config_context(enable_metadata_routing=True):
+        inside = rules().set_fit_request(sample_weight=True)
+        routed = wrapper(inside, cv=TellsFolds(3), random_state=0)
+        routed.fit(X[FIRST], Y[FIRST], sample_weight=WEIGHT, groups=PATIENT)
+        np.testing.assert_array_equal(answers_of(routed), answers_of(plain))
+        whole = wrapper(make_pipeline(StandardScaler().set_fit_request(sample_weight=False), inside), cv=TellsFolds(3))
+        whole.fit(X[FIRST], Y[FIRST], sample_weight=WEIGHT, groups=PATIENT)
+        assert whole.estimator_[-1].model_ is not None
+        with pytest.raises(UnsetMetadataPassedError, match="sample_weight"):
+            wrapper(rules(), cv=2).fit(X[FIRST], Y[FIRST], sample_weight=WEIGHT)
+        with pytest.raises(TypeError, match="colour"):
+            wrapper(rules(), cv=2).fit(X[FIRST], Y[FIRST], colour=WEIGHT)
+        # A weight that the classifier does not ask for is not handed on.
+        without = wrapper(rules().set_fit_request(sample_weight=False), cv=2, random_state=0)
+        without.fit(X[FIRST], Y[FIRST], sample_weight=WEIGHT)
+        alone = rules().fit(X[FIRST], Y[FIRST])
+        np.testing.assert_array_equal(without.estimator_.predict_proba(X[NEW]), alone.predict_proba(X[NEW]))
+        # In a search the wrapper is a router among others.
+        search = GridSearchCV(
+            wrapper(inside, cv=2).set_fit_request(sample_weight=True), {"cv": [2]}, cv=GroupKFold(2), scoring=no_score
+        )
+        search.fit(X[FIRST], Y[FIRST], sample_weight=WEIGHT, groups=PATIENT)
+        np.testing.assert_array_equal(
+            search.best_estimator_.estimator_.predict_proba(X[NEW]), direct.predict_proba(X[NEW])
+        )
+
+
+def no_score(*_: Any) -> float:
+    return 0.0
+
+
+def test_a_wrapper_that_is_wrapped_hands_weights_on() -> None:
+    with config_context(enable_metadata_routing=True):
+        inner = CalibratedFERL(rules().set_fit_request(sample_weight=True), cv=2, random_state=0)
+        outer = ConformalFERL(inner.set_fit_request(sample_weight=True)).fit(X[FIRST], Y[FIRST], sample_weight=WEIGHT)
+    expected = CalibratedFERL(rules(), cv=2, random_state=0).fit(X[FIRST], Y[FIRST], WEIGHT)
+    np.testing.assert_array_equal(outer.predict_proba(X[NEW]), expected.predict_proba(X[NEW]))
+
+
+@pytest.mark.parametrize("wrapper", [*ROUTERS, Scorecard])
+def test_units_and_descriptions_reach_the_classifier_inside(wrapper) -> None:
+    table = pd.DataFrame(X[FIRST], columns=list("abcde"))
+    fitted = wrapper(rules()).fit(table, Y[FIRST], units={"b": "mg"})
+    assert "mg" in export_text(fitted.estimator_)
+    with pytest.raises(TypeError, match="colour"):
+        wrapper(rules()).fit(table, Y[FIRST], colour=1)
+    with pytest.raises(TypeError, match=r'cv="prefit" fits no classifier, which units would be for'):
+        CalibratedFERL(fitted.estimator_, cv="prefit").fit(table, Y[FIRST], units={"b": "mg"})

@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.base import _fit_context as fit_context
 from sklearn.utils import _safe_indexing
+from sklearn.utils._metadata_requests import _routing_enabled as routing_enabled
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_method_params as rows_of_parameters
 from sklearn.utils.validation import check_consistent_length, check_X_y
 
 from ferl._tables import (
@@ -32,7 +34,8 @@ from ferl._tables.table import Table
 from ferl._util.arrays import Floats, Ints, core_ready
 from ferl._util.threads import n_threads
 
-__all__ = ["HasMethods", "Interval", "StrOptions", "fit_context"]  # passed on to other modules
+# Passed on to other modules.
+__all__ = ["HasMethods", "Interval", "StrOptions", "fit_context", "routing_enabled", "rows_of_parameters"]
 
 # Classes and values of parameters that scikit-learn has found to be in their range.
 _VALID: set[tuple[Any, ...]] = set()

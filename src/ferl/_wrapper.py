@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from copy import copy, deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +16,12 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags, check_random_state, get_tags, indexable
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from ferl._models.decision import Decision
-from ferl._sklearn import check_rows, take_rows
-from ferl._tables import checked_sample_weight, refuse_missing_labels
+from ferl._sklearn import check_rows, routing_enabled, rows_of_parameters, take_rows
+from ferl._tables import refuse_missing_labels
 from ferl._util.arrays import Floats
 
 if TYPE_CHECKING:
@@ -51,11 +52,17 @@ class Wrapper(MetaEstimatorMixin, BaseEstimator):
 
     def _take_fitted(self, step: str) -> None:
         """Make sure there is a fitted estimator; the error names the step that came too early."""
-        if "estimator_" in self.__dict__ and not self.__dict__.get("_is_prefit", False):
+        is_given = self.__dict__.get("cv") == "prefit"
+        if "estimator_" in self.__dict__ and not self.__dict__.get("_is_prefit", False) and not is_given:
             return
         try:
             check_is_fitted(self._template())
         except NotFittedError:
+            if is_given:
+                raise NotFittedError(
+                    'cv="prefit" needs an estimator that is fitted already. Fit it first, or have it fitted here with '
+                    "cv=5. (A clone is not fitted: for searches pass FrozenEstimator(estimator).)"
+                ) from None
             raise NotFittedError(
                 f"{step} needs a fitted classifier. Call fit(X, y) first, or give {type(self).__name__} an estimator "
                 "that is already fitted."
@@ -69,16 +76,37 @@ class Wrapper(MetaEstimatorMixin, BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return "estimator_" in self.__dict__
 
-    def _fit_inside(self, X: Any, y: Any, sample_weight: ArrayLike | None, *learned: str) -> None:
+    def get_metadata_routing(self) -> MetadataRouter:
+        """What the wrapper asks for itself, and what its ``fit`` hands to the classifier and to the splitter."""
+        to_fit, to_split = (MethodMapping().add(caller="fit", callee=callee) for callee in ("fit", "split"))
+        router = MetadataRouter(owner=self).add_self_request(self)
+        router.add(estimator=self._template(), method_mapping=to_fit)
+        cv = self.__dict__.get("cv")
+        return router.add(splitter=cv, method_mapping=to_split) if hasattr(cv, "split") else router
+
+    def _routed(self, sample_weight: ArrayLike | None, given: dict[str, Any]) -> Routed:
+        """What ``fit`` was given beside rows and labels, for the classifier's ``fit`` and for the splitter.
+
+        Without scikit-learn's metadata routing: ``groups`` for the splitter, all else for the classifier.
+        """
+        weight = {} if sample_weight is None else {"sample_weight": sample_weight}
+        if routing_enabled():
+            routed = process_routing(self, "fit", **weight, **given)
+            return Routed(dict(routed.estimator.fit), dict(routed.splitter.split) if "splitter" in routed else {})
+        to_split = {name: given.pop(name) for name in ("groups",) if name in given}
+        template = self._template()
+        if isinstance(template, Pipeline):  # the weights go to the last step
+            weight = {f"{template.steps[-1][0]}__{name}": value for name, value in weight.items()}
+        return Routed(weight | given, to_split)
+
+    def _fit_inside(self, X: Any, y: Any, routed: Routed, *learned: str) -> None:
         """Fit a clone of the estimator; a fit that is refused leaves nothing behind of what was learned before."""
         self._forget("estimator_", "_is_prefit", *learned)
-        self.estimator_ = fitted_clone(self._template(), X, y, sample_weight)
+        self.estimator_ = unfitted(self._template()).fit(X, y, **routed.to_fit)
 
-    def _cross_fit(
-        self, X: Any, y: Any, sample_weight: ArrayLike | None, seed: int, *, stratified: bool = True
-    ) -> Iterator[FoldModel]:
+    def _cross_fit(self, X: Any, y: Any, routed: Routed, seed: int, *, stratified: bool = True) -> Iterator[FoldModel]:
         """Clones of the estimator, each fitted without one of the folds that ``cv`` stands for."""
-        return cross_fit(self._template(), X, y, self.cv, stratified=stratified, seed=seed, sample_weight=sample_weight)
+        return cross_fit(self._template(), X, y, self.cv, stratified=stratified, seed=seed, routed=routed)
 
     def _forget(self, *names: str) -> None:
         for name in names:
@@ -143,13 +171,20 @@ def with_inputs_of(tags: Tags, estimator: Any) -> Tags:
     return tags
 
 
-def fitted_clone(estimator: Any, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Any:
-    """Fit a clone; in a pipeline the weights go to the last step."""
-    copy = unfitted(estimator)
-    if sample_weight is None:
-        return copy.fit(X, y)
-    name = f"{copy.steps[-1][0]}__sample_weight" if isinstance(copy, Pipeline) else "sample_weight"
-    return copy.fit(X, y, **{name: sample_weight})
+@dataclass(frozen=True)
+class Routed:
+    """What a ``fit`` was given beside rows and labels.
+
+    Attributes
+    ----------
+    to_fit : dict
+        For the ``fit`` of the classifier inside.
+    to_split : dict
+        For the ``split`` of a splitter.
+    """
+
+    to_fit: dict[str, Any] = field(default_factory=dict)
+    to_split: dict[str, Any] = field(default_factory=dict)
 
 
 def unfitted(estimator: Any) -> Any:
@@ -260,7 +295,7 @@ class FoldModel:
 
 
 def cross_fit(
-    estimator: Any, X: Any, y: NDArray[Any], cv: Any, *, stratified: bool, seed: int, sample_weight: Any = None
+    estimator: Any, X: Any, y: NDArray[Any], cv: Any, *, stratified: bool, seed: int, routed: Routed | None = None
 ) -> Iterator[FoldModel]:
     """Fit a clone without each fold.
 
@@ -278,16 +313,16 @@ def cross_fit(
         With a number: whether folds have equal shares of the classes, or are drawn without looking at them.
     seed : int
         With a number: how the rows are shuffled.
-    sample_weight : array-like of shape (n_samples,), default=None
-        Weights for fitting.
+    routed : Routed, default=None
+        What else ``fit`` and ``split`` take; of what has an entry for each row, each fit gets those of its rows.
 
     Yields
     ------
     FoldModel
     """
     table, _ = indexable(X, y)
-    weight = None if sample_weight is None else checked_sample_weight(sample_weight, len(y))
-    parts = folds_of(y, cv, stratified=stratified, seed=seed)
+    given = Routed() if routed is None else routed
+    parts = folds_of(y, cv, stratified=stratified, seed=seed, **given.to_split)
     times = np.bincount(np.concatenate([unseen for _, unseen in parts]), minlength=len(y))
     if (times != 1).any():
         row = int(np.argmax(times != 1))
@@ -296,12 +331,13 @@ def cross_fit(
             "StratifiedKFold and LeaveOneOut do."
         )
     for seen, unseen in parts:
-        fitted = fitted_clone(estimator, take_rows(table, seen), y[seen], None if weight is None else weight[seen])
+        own = rows_of_parameters(table, params=given.to_fit, indices=seen)
+        fitted = unfitted(estimator).fit(take_rows(table, seen), y[seen], **own)
         yield FoldModel(fitted, unseen, take_rows(table, unseen))
 
 
 def folds_of(
-    y: NDArray[Any], cv: Any, *, stratified: bool, seed: int
+    y: NDArray[Any], cv: Any, *, stratified: bool, seed: int, **to_split: Any
 ) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
     """The folds as pairs of row numbers: those to fit on, those to judge."""
     splitter = cv
@@ -316,4 +352,4 @@ def folds_of(
     with warnings.catch_warnings():
         # A class with fewer rows than folds: the folds are still well defined.
         warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
-        return list(check_cv(splitter).split(np.zeros((len(y), 1)), y))
+        return list(check_cv(splitter).split(np.zeros((len(y), 1)), y, **to_split))

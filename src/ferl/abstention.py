@@ -170,7 +170,7 @@ class RiskControlledFERL(Wrapper):
         self.random_state = random_state
 
     @fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, **fit_params: Any) -> Self:
         """Fit the classifier, and one without each fold to learn where its answers are right.
 
         Parameters
@@ -181,16 +181,20 @@ class RiskControlledFERL(Wrapper):
             Labels.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights for fitting. They do not enter the promise.
+        **fit_params : dict
+            What else the classifier's ``fit`` takes (``units=``, ``describe=``), and ``groups`` for a splitter that
+            asks for it; by scikit-learn's metadata routing where that is enabled.
 
         Returns
         -------
         RiskControlledFERL
             The estimator itself.
         """
-        self._fit_inside(X, y, sample_weight, "_fitted_design", "_design", "control_")
+        routed = self._routed(sample_weight, fit_params)
+        self._fit_inside(X, y, routed, "_fitted_design", "_design", "control_")
         labels, decision = np.asarray(y).ravel(), Decision.of(self.decision, self.classes_)
         raws, wrongs = [], []
-        for fold in self._cross_fit(X, labels, sample_weight, drawn_seed(self.random_state)):
+        for fold in self._cross_fit(X, labels, routed, drawn_seed(self.random_state)):
             raws.append(read_signal(fold.estimator, fold.rows, self.signal))
             wrongs.append(_wrong(fold.estimator, fold.rows, labels[fold.unseen], decision, self.classes_))
         self._fitted_design = (self.signal, Design.of(np.concatenate(raws), np.concatenate(wrongs)))

@@ -19,6 +19,7 @@ from ferl._models.evidence import BettingEvidence, Evidence
 from ferl._sklearn import HasMethods, StrOptions, fit_context
 from ferl._tables import checked_sample_weight, codes_of
 from ferl._util.arrays import Floats, Ints
+from ferl._util.text import listed
 from ferl._wrapper import Wrapper, checked_labels, decided, drawn_seed, evidence_of, novelty_of
 
 __all__ = ["BettingEvidence", "CalibratedFERL", "IsotonicMap", "TemperatureMap", "VennAbers", "fit_map"]
@@ -202,8 +203,9 @@ class CalibratedFERL(ClassifierMixin, Wrapper):
     method : {"temperature", "isotonic"}, default="temperature"
         How beliefs are moved: sharpened or flattened by one number, or along a rising line; see
         :func:`ferl.calibration.fit_map`.
-    cv : int, splitter or None, default=5
-        Folds in ``fit``. None: ``fit`` only fits, and :meth:`calibrate` must follow.
+    cv : int, splitter, "prefit" or None, default=5
+        Folds in ``fit``. "prefit": ``estimator`` is fitted already, and ``fit`` is :meth:`calibrate`. None: ``fit``
+        only fits, and :meth:`calibrate` must follow.
     random_state : int, RandomState or None, default=None
         Seed of the folds.
 
@@ -230,7 +232,7 @@ class CalibratedFERL(ClassifierMixin, Wrapper):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "estimator": [HasMethods(["fit", "predict_proba"]), None],
         "method": [StrOptions(set(METHODS))],
-        "cv": ["cv_object", None],
+        "cv": ["cv_object", StrOptions({"prefit"}), None],
         "random_state": ["random_state"],
     }
 
@@ -250,7 +252,7 @@ class CalibratedFERL(ClassifierMixin, Wrapper):
         self.random_state = random_state
 
     @fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, **fit_params: Any) -> Self:
         """Fit the classifier, and learn the map from the rows of each fold.
 
         Parameters
@@ -261,18 +263,26 @@ class CalibratedFERL(ClassifierMixin, Wrapper):
             Labels.
         sample_weight : array-like of shape (n_samples,), default=None
             How often each row counts, in the classifier and in the map.
+        **fit_params : dict
+            What else the classifier's ``fit`` takes (``units=``, ``describe=``), and ``groups`` for a splitter that
+            asks for it; by scikit-learn's metadata routing where that is enabled.
 
         Returns
         -------
         CalibratedFERL
             The estimator itself.
         """
-        self._fit_inside(X, y, sample_weight, "map_", "_venn")
+        if self.cv == "prefit":
+            if fit_params:
+                raise TypeError(f'cv="prefit" fits no classifier, which {listed(list(fit_params))} would be for.')
+            return self.calibrate(X, y, sample_weight)
+        routed = self._routed(sample_weight, fit_params)
+        self._fit_inside(X, y, routed, "map_", "_venn")
         if self.cv is None:
             return self
         labels = np.asarray(y).ravel()
         parts, unseen = [], []
-        for fold in self._cross_fit(X, labels, sample_weight, drawn_seed(self.random_state)):
+        for fold in self._cross_fit(X, labels, routed, drawn_seed(self.random_state)):
             parts.append(_aligned(evidence_of(fold.estimator, fold.rows), self.classes_))
             unseen.append(fold.unseen)
         rows = np.concatenate(unseen)

@@ -203,7 +203,7 @@ class ConformalFERL(ClassifierMixin, Wrapper):
         self.random_state = random_state
 
     @fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, **fit_params: Any) -> Self:
         """Fit the classifier; in cross-conformal mode also one for each fold, which calibrates at once.
 
         Parameters
@@ -214,6 +214,9 @@ class ConformalFERL(ClassifierMixin, Wrapper):
             Labels.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights for fitting. They do not enter the calibration.
+        **fit_params : dict
+            What else the classifier's ``fit`` takes (``units=``, ``describe=``), and ``groups`` for a splitter that
+            asks for it; by scikit-learn's metadata routing where that is enabled.
 
         Returns
         -------
@@ -221,7 +224,8 @@ class ConformalFERL(ClassifierMixin, Wrapper):
             The estimator itself.
         """
         self._refuse_contradictions()
-        self._fit_inside(X, y, sample_weight, "_compared")
+        routed = self._routed(sample_weight, fit_params)
+        self._fit_inside(X, y, routed, "_compared")
         if self.cv is None:
             return self
         labels = np.asarray(y).ravel()
@@ -230,7 +234,7 @@ class ConformalFERL(ClassifierMixin, Wrapper):
         by_class, seed = self.class_conditional, drawn_seed(random)
         self._seed = drawn_seed(random)
         compared = []
-        for fold in self._cross_fit(X, labels, sample_weight, seed, stratified=by_class):
+        for fold in self._cross_fit(X, labels, routed, seed, stratified=by_class):
             scores = self._scores(fold.estimator, fold.rows)
             reference = Reference.of(scores, codes[fold.unseen], class_conditional=by_class)
             compared.append((fold.estimator, reference))

@@ -65,9 +65,10 @@ class BatchDrift:
     @property
     def verdict(self) -> str:
         """Whether the batch is unlike the training rows, in a sentence or two."""
-        by_chance = self.alpha * self.n_rows
+        expected = self.alpha * self.n_rows
+        by_chance = "less than one" if expected < 1 else f"about {expected:,.0f}"
         found = (
-            f"{self.n_novel} of {self.n_rows} rows are unlike the training rows, where chance explains {by_chance:.2g}"
+            f"{self.n_novel:,} of {self.n_rows:,} rows are unlike the training rows, where chance explains {by_chance}"
         )
         if self.p_value > _SURE and self.n_rows < self.least_rows:
             rows = "1 row is" if self.n_rows == 1 else f"{self.n_rows} rows are"

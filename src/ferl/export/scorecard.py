@@ -163,7 +163,7 @@ class Scorecard(ClassifierMixin, Wrapper):
         self.rounded = rounded
 
     @fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, **fit_params: Any) -> Self:
         """Fit the classifier inside.
 
         Parameters
@@ -174,12 +174,14 @@ class Scorecard(ClassifierMixin, Wrapper):
             Labels.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows.
+        **fit_params : dict
+            What else the classifier's ``fit`` takes: ``units=``, ``describe=``.
 
         Returns
         -------
         Scorecard
         """
-        self._fit_inside(X, y, sample_weight)
+        self._fit_inside(X, y, self._routed(sample_weight, fit_params))
         return self
 
     def __sklearn_is_fitted__(self) -> bool:
