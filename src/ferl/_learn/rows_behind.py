@@ -9,6 +9,7 @@ the matrices.
 from __future__ import annotations
 
 import math
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +18,7 @@ import numpy as np
 from ferl import _core
 from ferl._learn.rows import Summing
 from ferl._util.arrays import Floats, Ints
+from ferl._util.threads import one_blas_thread
 
 _FIRING_BITS = 10
 _BITS = 53 - 2 * _FIRING_BITS - 1  # of a double that are left for weights, and one to spare
@@ -57,6 +59,11 @@ class RuleSums:
     def add(self, X: Floats, codes: Ints, weight: Floats, n_threads: int, report: Any) -> None:
         """Take in rows."""
         self.moments.add(X, codes, weight, n_threads, report)
+        # Threads would wait for each other between small products: three times the time. Few rows take none anyway.
+        with one_blas_thread() if len(X) > _CHUNK_ROWS else nullcontext():
+            self._multiply(X, codes, weight, n_threads)
+
+    def _multiply(self, X: Floats, codes: Ints, weight: Floats, n_threads: int) -> None:
         for first in range(0, len(X), _CHUNK_ROWS):
             rows = slice(first, first + _CHUNK_ROWS)
             unit = self.class_unit[codes[rows]]

@@ -8,13 +8,10 @@ minimum their loss is a parabola. A block moves the weights to the minimum of it
 from __future__ import annotations
 
 from collections.abc import Collection
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from ferl import _core
 from ferl._learn.consequents import level_columns
@@ -24,6 +21,7 @@ from ferl._models.terms import CurvesAndMaps
 from ferl._models.tree import FuzzyTree
 from ferl._util.arrays import Floats, Ints
 from ferl._util.text import shown
+from ferl._util.threads import one_blas_thread
 
 RIDGE = 1.0  # curvature of each weight before any row: rules that hardly fire must stay finite
 _CHUNK_ROWS = 4096  # whose firings at all nodes are in memory at a time
@@ -96,12 +94,6 @@ def added_by_curves(model: RuleModel, X: Floats) -> Floats:
     return added
 
 
-def _one_thread() -> AbstractContextManager[Any]:
-    """Within, products of matrices take one thread: more of them add up in another order."""
-    limit: AbstractContextManager[Any] = threadpool_limits(limits=1, user_api="blas")
-    return limit
-
-
 def stacked(model: RuleModel) -> Floats:
     """The prior and the weights of the rules, shape (1 + n_rules, n_classes)."""
     return np.vstack([model.prior, model.rules.weight])
@@ -125,7 +117,7 @@ def with_curvature_of(model: RuleModel, block: Block) -> RuleModel:
     n_classes = len(model.classes)
     # One row of which nothing is known: classes that have not come yet are free to move, and not without bound.
     nothing = (np.eye(n_classes) - 1 / n_classes) / n_classes
-    with _one_thread():
+    with one_blas_thread():
         found = Said.by(model, rows.X).curvature(weight)
     curvature = replace(found, classes=found.classes + nothing)
     return replace(model, curvature=curvature)
@@ -218,7 +210,7 @@ def with_learned_weights(model: RuleModel, block: Block, constraint: Ints | None
         With the curvature of all rows, and the range of all values.
     """
     rows = distinct(block)
-    with _one_thread():
+    with one_blas_thread():
         said = Said.by(model, rows.X)
         problem = _Problem(said, rows.codes, rows.weight, model)
         if constraint is None:

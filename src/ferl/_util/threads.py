@@ -6,7 +6,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, TypeVar
 
 Item = TypeVar("Item")
@@ -186,3 +186,11 @@ def file_bar(title: str, total: int) -> Iterator[Callable[[int], object]]:
     with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bar:
         task = bar.add_task(title, total=max(total, 1))
         yield lambda done: bar.update(task, completed=done)
+
+
+def one_blas_thread() -> AbstractContextManager[Any]:
+    """Within, products of matrices take one thread: several add up in another order, and wait for each other."""
+    from threadpoolctl import threadpool_limits  # late: `ferl predict` does without it
+
+    limit: AbstractContextManager[Any] = threadpool_limits(limits=1, user_api="blas")
+    return limit
