@@ -24,7 +24,7 @@ from ferl_bench.table import Request, Table
 from ferl_bench.threads import one_thread
 
 SEED = 0
-REPETITIONS = 5000
+REPETITIONS = 1000
 ALPHA = 0.1
 RISK, CONFIDENCE = 0.1, 0.9
 N_FITTING, N_CALIBRATION, N_FOLDS = 100, 100, 5
@@ -466,7 +466,7 @@ TABLE = Table(
     summary="Whether conformal sets, probability intervals and promised error rates hold in repeated draws.",
     run=run_guarantees,
     chapter="Sets, novelty and proofs",
-    minutes=25,
+    minutes=6,
     needs_data=False,
     in_one_process=True,
     repetitions=REPETITIONS,
