@@ -110,8 +110,9 @@ void bind_trees(nb::module_& m);
 void bind_rules(nb::module_& m);
 void bind_moments(nb::module_& m);
 void bind_tree(nb::module_& m);
+void bind_cases(nb::module_& m);
 void bind_sources(nb::module_& m);    // after bind_tree, whose class it uses
-void bind_scores(nb::module_& m);     // after bind_tree, too
+void bind_scores(nb::module_& m);     // after bind_tree and bind_cases
 void bind_exemplars(nb::module_& m);  // likewise
 void bind_json(nb::module_& m);
 

@@ -29,6 +29,7 @@ NB_MODULE(_core, m) {
   ferl::python::bind_moments(m);
   ferl::python::bind_tree(m);
   ferl::python::bind_sources(m);
+  ferl::python::bind_cases(m);
   ferl::python::bind_scores(m);
   ferl::python::bind_exemplars(m);
   ferl::python::bind_json(m);

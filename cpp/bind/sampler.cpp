@@ -41,6 +41,28 @@ Sample with_columns(const Sample& own, const Matrix& x, const Codes& n_categorie
   return out;
 }
 
+// Some of the rows, in their order, with other weights.
+Sample part_of(const Sample& own, const Codes& rows, const Vector& weight) {
+  const std::size_t n = rows.shape(0);
+  require(weight.shape(0) == n && n > 0, "A part of a sample needs rows, and a weight for each of them.");
+  for (std::size_t k = 0; k < n; ++k)
+    require(rows.data()[k] >= 0 && static_cast<std::size_t>(rows.data()[k]) < own.n_rows &&
+                (k == 0 || rows.data()[k - 1] < rows.data()[k]) && weight.data()[k] > 0 &&
+                std::isfinite(weight.data()[k]),
+            "The rows of a part must ascend within the sample, and their weights must be above 0.");
+  Sample out;
+  out.n_rows = n, out.n_columns = own.n_columns, out.n_classes = own.n_classes;
+  out.n_categories = own.n_categories, out.weight = copy(weight);
+  out.x.reserve(n * own.n_columns);
+  for (std::size_t j = 0; j < own.n_columns; ++j)
+    for (std::size_t k = 0; k < n; ++k) out.x.push_back(own.column(j)[rows.data()[k]]);
+  for (std::size_t k = 0; k < n; ++k) {
+    const auto i = static_cast<std::size_t>(rows.data()[k]);
+    out.y.push_back(own.y[i]), out.key.push_back(own.key[i]), out.place.push_back(own.place[i]);
+  }
+  return out;
+}
+
 class BoundSampler {
  public:
   BoundSampler(const Codes& n_categories, int n_classes, std::uint64_t seed, std::size_t n_rows,
@@ -169,7 +191,8 @@ void bind_sampler(nb::module_& m) {
       .def_prop_ro("y", [](const Sample& own) { return vector_of(own.y); })
       .def_prop_ro("weight", [](const Sample& own) { return vector_of(own.weight); })
       .def_prop_ro("place", [](const Sample& own) { return vector_of(own.place); })
-      .def("with_columns", &with_columns, "x"_a, "n_categories"_a);
+      .def("with_columns", &with_columns, "x"_a, "n_categories"_a)
+      .def("part", &part_of, "rows"_a, "weight"_a);
   nb::class_<BoundSampler>(m, "Sampler")
       .def(nb::init<const Codes&, int, std::uint64_t, std::size_t, std::size_t, const Codes&>(), "n_categories"_a,
            "n_classes"_a, "seed"_a, "n_rows"_a, "n_class_rows"_a, "columns"_a)

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "bind/cases.h"
 #include "bind/proofs.h"
 #include "bind/tree.h"
 #include "rules/score_proof.h"
@@ -106,7 +107,7 @@ class BoundScores {
  public:
   BoundScores(const BoundTree& tree, const Codes& rule_node, const CMatrix& weight, const Vector& prior,
               const Vector& base, const Codes& columns, std::size_t n_fading, const CMatrix& range,
-              const Codes& n_categories, double margin, const BoundCurves* curves)
+              const Codes& n_categories, double margin, const BoundCurves* curves, const BoundCases* cases)
       : tree_(tree) {
     const std::size_t n_rules = rule_node.shape(0), n_classes = prior.shape(0), n_columns = columns.shape(0);
     require(n_classes > 0 && weight.shape(0) == n_rules && weight.shape(1) == n_classes && base.shape(0) == n_classes,
@@ -143,6 +144,11 @@ class BoundScores {
       require(weights_.curves.n_classes == n_classes, "Curves must have a value for each class.");
       for (const CurvesAndMaps::Input& input : weights_.curves.inputs)
         n_columns_ = std::max(n_columns_, static_cast<std::size_t>(input.column) + 1);
+    }
+    if (cases) {
+      weights_.cases = &cases->cases();
+      require(weights_.cases->n_classes() == n_classes, "Cases must have a frequency for each class.");
+      n_columns_ = std::max(n_columns_, weights_.cases->n_columns());
     }
     list_columns(tree_.tree(), supports_, weights_);
   }
@@ -256,9 +262,10 @@ void bind_scores(nb::module_& m) {
       .def_prop_ro("least", &BoundRowsBehind::least);
   nb::class_<BoundScores>(m, "Scores")
       .def(nb::init<const BoundTree&, const Codes&, const CMatrix&, const Vector&, const Vector&, const Codes&,
-                    std::size_t, const CMatrix&, const Codes&, double, const BoundCurves*>(),
-           nb::keep_alive<1, 2>(), "tree"_a, "rule_node"_a, "weight"_a, "prior"_a, "base"_a, "columns"_a, "n_fading"_a,
-           "range"_a, "n_categories"_a, "margin"_a, "curves"_a.none() = nb::none())
+                    std::size_t, const CMatrix&, const Codes&, double, const BoundCurves*, const BoundCases*>(),
+           nb::keep_alive<1, 2>(), nb::keep_alive<1, 13>(), "tree"_a, "rule_node"_a, "weight"_a, "prior"_a, "base"_a,
+           "columns"_a, "n_fading"_a, "range"_a, "n_categories"_a, "margin"_a, "curves"_a.none() = nb::none(),
+           "cases"_a.none() = nb::none())
       .def("scores", &BoundScores::scores, "x"_a, "n_threads"_a, "out"_a.noconvert())
       .def("probabilities", &BoundScores::probabilities, "x"_a, "n_threads"_a, "out"_a.noconvert())
       .def("weigh", &BoundScores::weigh, "x"_a, "behind"_a, "n_threads"_a, "probability"_a.noconvert(),

@@ -142,6 +142,8 @@ struct Kernels {
   // [vector of exemplars][feature][lane] where there are no codes, [exemplar][feature] where there are.
   std::uint64_t (*nearest_exemplar)(const ExemplarQuery& query, const float* units, const CodeView& codes,
                                     std::size_t begin, std::size_t n, std::uint64_t best);
+  // The distances from the cases in n vectors, in single precision; `lanes`: [vector][column][lane], `out`: [case].
+  void (*distances)(const ExemplarQuery& query, const float* lanes, std::size_t n, float* out);
   // nearest[row] = min(nearest[row], distance of the row from x), a sum over the columns in their order; largest[vector]
   // is the largest of what is then nearest in it.
   void (*approach)(const LaneTable& rows, const float* x, float* nearest, float* largest);

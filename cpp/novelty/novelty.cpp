@@ -25,12 +25,8 @@ bool fits_a_child(const Tree& tree, std::size_t node, const Block& block, Row ro
 
 Exemplars::Exemplars(std::vector<double> row, const NodeId* exemplar, std::size_t per_node,
                      const std::vector<NodeId>& group, Scale scale)
-    : row_(std::move(row)), scale_(std::move(scale)), group_(group.size()) {
-  const std::size_t d = n_features();
-  for (const bool number : {true, false})
-    for (std::size_t j = 0; j < d; ++j)
-      if (is_number(j) == number) column_.push_back(j), n_numbers_ += number;
-  for (const std::size_t j : column_) mismatch_.push_back(static_cast<float>(scale_.per_unit[j]));
+    : row_(std::move(row)), units_of_(std::move(scale)), group_(group.size()) {
+  const std::size_t d = units_of_.n_columns(), n_numbers = units_of_.n_numbers();
   std::vector<float> units(d);
   for (std::size_t o = 0; o < group.size(); ++o) {
     if (group[o] < 0) continue;
@@ -42,17 +38,14 @@ Exemplars::Exemplars(std::vector<double> row, const NodeId* exemplar, std::size_
       units_.resize(at + kFloatLanes * d);
       for (std::size_t lane = 0; lane < kFloatLanes; ++lane) {
         index_.push_back(own[std::min(first + lane, n - 1)]);  // the last one fills up the vector
-        to_units(row_.data() + static_cast<std::size_t>(index_.back()) * d, 1, units.data());
-        for (std::size_t k = 0; k < d; ++k) {
-          const float lacking = k < n_numbers_ ? 0.0F : -1.0F;  // the centre, or a category like no other
-          const float unit = std::isnan(units[k]) ? lacking : units[k];
-          units_[at + k * kFloatLanes + lane] = unit;
-        }
+        units_of_.of_kept(row_.data() + static_cast<std::size_t>(index_.back()) * d, units.data());
+        for (std::size_t k = 0; k < d; ++k) units_[at + k * kFloatLanes + lane] = units[k];
       }
     }
   }
   const auto has_many = [](const Group& own) { return own.n > kFewVectors; };
-  if (std::any_of(group_.begin(), group_.end(), has_many)) codes_ = ExemplarCodes(units_, n_numbers_, mismatch_);
+  if (std::any_of(group_.begin(), group_.end(), has_many))
+    codes_ = ExemplarCodes(units_, n_numbers, units_of_.mismatch());
   if (codes_.n_groups() > 0) {  // few exemplars are measured, one by one
     AlignedVector<float> by_exemplar(units_.size());
     for (std::size_t v = 0; v < index_.size() / kFloatLanes; ++v)
@@ -62,28 +55,11 @@ Exemplars::Exemplars(std::vector<double> row, const NodeId* exemplar, std::size_
     units_ = std::move(by_exemplar);
   }
   for (std::size_t k = 0; k < row_.size(); ++k)
-    if (is_missing(row_[k]) && is_number(k % d)) row_[k] = scale_.centre[k % d];
-}
-
-// In the order of column_; whether a value is missing.
-bool Exemplars::to_units(const double* values, std::ptrdiff_t stride, float* out) const {
-  if (n_numbers_ == column_.size()) {
-    kernels().to_units(values, stride, n_numbers_, scale_.centre.data(), scale_.per_unit.data(), kFarAway, out);
-  } else {
-    for (std::size_t k = 0; k < column_.size(); ++k) {
-      const std::size_t j = column_[k];
-      const double value = values[static_cast<std::ptrdiff_t>(j) * stride];
-      if (k < n_numbers_)
-        kernels().to_units(&value, 1, 1, &scale_.centre[j], &scale_.per_unit[j], kFarAway, out + k);
-      else
-        out[k] = static_cast<float>(value);
-    }
-  }
-  return std::any_of(out, out + column_.size(), [](float unit) { return std::isnan(unit); });
+    if (is_missing(row_[k]) && units_of_.is_number(k % d)) row_[k] = units_of_.centre(k % d);
 }
 
 void Exemplars::distance(const Tree& tree, const MatrixView& x, int n_threads, std::size_t n_out, double* out) const {
-  const std::size_t d = n_features(), n_groups = codes_.n_groups();
+  const std::size_t d = units_of_.n_columns(), n_groups = codes_.n_groups();
   const std::size_t stride = (d + kFloatLanes - 1) / kFloatLanes * kFloatLanes;  // whole vectors
   const CodeView codes = codes_.view();
   const auto nearest = kernels().nearest_exemplar;
@@ -94,9 +70,9 @@ void Exemplars::distance(const Tree& tree, const MatrixView& x, int n_threads, s
     for (std::size_t i = 0; i < block.size; ++i) {
       float* own = units.data() + i * stride;
       std::uint64_t *own_code = code.data() + 2 * i * n_groups, *known = own_code + n_groups;
-      const bool has_missing = to_units(x.row(block.first + i), x.column_stride, own);
+      const bool has_missing = units_of_.of(x.row(block.first + i), x.column_stride, own);
       const double slack = codes_.encode(own, own_code, has_missing ? known : nullptr);
-      query[i] = {own, mismatch_.data(), n_numbers_, d, has_missing, own_code, known, slack};
+      query[i] = {own, units_of_.mismatch().data(), units_of_.n_numbers(), d, has_missing, own_code, known, slack};
     }
     walk(tree, block, false, level, [&](std::size_t o, const Firing& firing) {
       if (group_[o].n == 0) return;
@@ -119,7 +95,7 @@ void Exemplars::distance(const Tree& tree, const MatrixView& x, int n_threads, s
       double* own = out + (block.first + i) * n_out;
       if (best[i] == kNoExemplar)
         std::fill_n(own, n_out, kNaN);
-      else if (n_out == 1 && !query[i].has_missing && n_numbers_ == d)
+      else if (n_out == 1 && !query[i].has_missing && units_of_.n_numbers() == d)
         *own = sum_of_numbers(x.row(block.first + i), x.column_stride, index_[best[i] & 0xffffffff]);
       else
         measure(x.row(block.first + i), x.column_stride, index_[best[i] & 0xffffffff], n_out, own);
@@ -129,14 +105,15 @@ void Exemplars::distance(const Tree& tree, const MatrixView& x, int n_threads, s
 
 // The distance again, exactly: the search rounds.
 void Exemplars::measure(const double* x, std::ptrdiff_t stride, NodeId exemplar, std::size_t n_out, double* out) const {
-  const std::size_t d = n_features();
+  const std::size_t d = units_of_.n_columns();
   const double* row = row_.data() + static_cast<std::size_t>(exemplar) * d;
   std::size_t n_known = 0;
   for (std::size_t j = 0; j < d; ++j) n_known += !is_missing(x[static_cast<std::ptrdiff_t>(j) * stride]);
   const double share = 1.0 / static_cast<double>(std::max<std::size_t>(n_known, 1));
   double sum = 0;
   for (std::size_t j = 0; j < d; ++j) {
-    const double part = away(x[static_cast<std::ptrdiff_t>(j) * stride], row[j], j) * scale_.per_unit[j] * share;
+    const double value = x[static_cast<std::ptrdiff_t>(j) * stride];
+    const double part = units_of_.away(value, row[j], j) * units_of_.per_unit()[j] * share;
     if (n_out > 1) out[j] = part;
     sum += part;
   }
@@ -147,8 +124,8 @@ void Exemplars::measure(const double* x, std::ptrdiff_t stride, NodeId exemplar,
 // first, which need not wait for each other.
 double Exemplars::sum_of_numbers(const double* x, std::ptrdiff_t stride, NodeId exemplar) const {
   constexpr std::size_t kAtOnce = 32;
-  const std::size_t d = n_features();
-  const double *row = row_.data() + static_cast<std::size_t>(exemplar) * d, *per_unit = scale_.per_unit.data();
+  const std::size_t d = units_of_.n_columns();
+  const double *row = row_.data() + static_cast<std::size_t>(exemplar) * d, *per_unit = units_of_.per_unit();
   const double share = 1.0 / static_cast<double>(d);
   double sum = 0, part[kAtOnce];
   for (std::size_t first = 0; first < d; first += kAtOnce) {
@@ -161,12 +138,6 @@ double Exemplars::sum_of_numbers(const double* x, std::ptrdiff_t stride, NodeId 
     for (std::size_t k = 0; k < n; ++k) sum += part[k];
   }
   return sum;
-}
-
-double Exemplars::away(double value, double exemplar, std::size_t j) const {
-  if (is_missing(value)) return 0;
-  if (!is_number(j)) return value != exemplar;
-  return std::abs(value - exemplar);
 }
 
 void residual(const Tree& tree, const MatrixView& x, const double* mean, const double* precision, int n_threads,

@@ -6,18 +6,9 @@
 #include "core/tree.h"
 #include "core/types.h"
 #include "novelty/exemplar_codes.h"
+#include "novelty/units.h"
 
 namespace ferl {
-
-// Values further away than this in units are all equally far for the search, so that no sum of them overflows.
-inline constexpr double kFarAway = 1e15;
-
-// What distances are measured in.
-struct Scale {
-  std::vector<double> centre;              // [feature]: stands for a value that an exemplar lacks
-  std::vector<double> per_unit;            // [feature]: one over the unit; categories that differ are one apart
-  std::vector<std::int32_t> n_categories;  // [feature]; 0: a number
-};
 
 // The exemplars of the nodes where paths can end, laid out for a search of the nearest one: sixteen side by side,
 // feature by feature, numbers first.
@@ -38,22 +29,15 @@ class Exemplars {
     std::size_t begin = 0, n = 0;  // vectors of exemplars in lanes_
   };
 
-  std::size_t n_features() const { return scale_.per_unit.size(); }
-  bool is_number(std::size_t j) const { return scale_.n_categories[j] == 0; }
   double sum_of_numbers(const double* x, std::ptrdiff_t stride, NodeId exemplar) const;
   void measure(const double* x, std::ptrdiff_t stride, NodeId exemplar, std::size_t n_out, double* out) const;
-  double away(double value, double exemplar, std::size_t j) const;
-  bool to_units(const double* values, std::ptrdiff_t stride, float* out) const;
 
   std::vector<double> row_;  // [exemplar][feature]; the centre where a number is missing
-  Scale scale_;
-  std::size_t n_numbers_ = 0;
-  std::vector<std::size_t> column_;  // numbers first
-  std::vector<float> mismatch_;      // in this order
-  std::vector<Group> group_;         // [node]
-  AlignedVector<float> units_;       // as the kernel nearest_exemplar wants them
-  ExemplarCodes codes_;              // of the same
-  std::vector<NodeId> index_;        // [vector of exemplars][lane], of a row
+  Units units_of_;
+  std::vector<Group> group_;    // [node]
+  AlignedVector<float> units_;  // as the kernel nearest_exemplar wants them
+  ExemplarCodes codes_;         // of the same
+  std::vector<NodeId> index_;   // [vector of exemplars][lane], of a row
 };
 
 // Adds to out ([row][feature], the caller passes zeros) the paper's residual: over the leaves a row reaches (the root,

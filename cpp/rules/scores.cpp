@@ -37,6 +37,7 @@ class BlockScores {
     if (behind_) size.assign(n, weights_->prior_size);
     add_rules(n);
     add_curves(n);
+    if (weights_->cases) add_cases(block);
     support = product_of_gates(n);
     score.resize(n * n_classes);
     for (std::size_t c = 0; c < n_classes; ++c)
@@ -139,6 +140,16 @@ class BlockScores {
     }
   }
 
+  void add_cases(const Block& block) {
+    const std::size_t n_classes = weights_->n_classes;
+    of_cases_.resize(n_classes);
+    for (std::size_t i = 0; i < block.size; ++i) {
+      weights_->cases->add(block.x.row(block.first + i), block.x.column_stride, search_, of_cases_.data());
+      for (std::size_t c = 0; c < n_classes; ++c) by_class_[c * kBlockRows + i] += of_cases_[c];
+      for (std::size_t c = 0; behind_ && c < n_classes; ++c) size[i] += std::fabs(of_cases_[c]);
+    }
+  }
+
   // The product of the gates, of each row; on the way that of those that fade scores.
   const double* product_of_gates(std::size_t n) {
     double *now = support_, *next = support_ + kBlockRows;
@@ -162,7 +173,9 @@ class BlockScores {
   const RowsBehind* behind_ = nullptr;
   AlignedVector<double> standardised_;            // [vector of rows][rule][lane]: firings
   std::vector<double> columns_, phi_, by_class_;  // [column], [depth], [class], each with the rows of the block
-  std::vector<Bin> bins_;                         // [input of the curves], likewise
+  std::vector<double> of_cases_;                  // [class]
+  CaseSearch search_;
+  std::vector<Bin> bins_;  // [input of the curves], likewise
   double support_[2 * kBlockRows], fade_[kBlockRows], thinnest_[kBlockRows];
 };
 
@@ -261,6 +274,12 @@ void give_probabilities(const Tree& tree, const RuleWeights& weights, const Supp
   for (const CurvesAndMaps::Term& term : weights.curves.terms) {
     const double* v = weights.curves.values(weights.curves.cell(term, bins.data()));
     for (std::size_t c = 0; c < n_classes; ++c) score[c] += v[c];
+  }
+  if (weights.cases) {
+    thread_local CaseSearch search;
+    std::vector<double> added(n_classes);
+    weights.cases->add(row, 1, search, added.data());
+    for (std::size_t c = 0; c < n_classes; ++c) score[c] += added[c];
   }
   double fade = 1;
   for (std::size_t k = 0; k < supports.n_fading; ++k) fade *= supports.opens(k, row[supports.column[k]]);

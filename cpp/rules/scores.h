@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "cases/cases.h"
 #include "core/tree.h"
 #include "core/types.h"
 #include "rules/curves_and_maps.h"
@@ -22,6 +23,7 @@ struct RuleWeights {
   double prior_size = 0;
   int n_classes = 0;
   CurvesAndMaps curves;
+  const Cases* cases = nullptr;  // of somebody else
   // Columns that are read, each once, and where among them those of the nodes, of the gates and of the curves
   // are.
   std::vector<Column> columns;

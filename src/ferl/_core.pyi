@@ -28,6 +28,7 @@ class Sample:
     weight: Floats
     place: NDArray[np.uint64]
     def with_columns(self, x: Floats, n_categories: Ints) -> Sample: ...
+    def part(self, rows: Ints, weight: Floats) -> Sample: ...
 
 class Sampler:
     low: Floats
@@ -329,6 +330,22 @@ class RowsBehind:
     @property
     def least(self) -> float: ...
 
+class Cases:
+    def __init__(
+        self,
+        row: Floats,
+        label: Ints,
+        weight: Floats,
+        centre: Floats,
+        per_unit: Floats,
+        n_categories: Ints,
+        frequency: Floats,
+        n_nearest: Ints,
+        strength: Floats,
+    ) -> None: ...
+    def votes(self, x: Floats, others_alone: bool, n_threads: int, out: Floats) -> None: ...
+    def nearest(self, x: Floats, n_threads: int, index: Ints, distance: Floats) -> None: ...
+
 class Scores:
     def __init__(
         self,
@@ -343,6 +360,7 @@ class Scores:
         n_categories: Ints,
         margin: float,
         curves: CurvesAndMaps | None = None,
+        cases: Cases | None = None,
     ) -> None: ...
     def scores(self, x: Floats, n_threads: int, out: Floats) -> None: ...
     def probabilities(self, x: Floats, n_threads: int, out: Floats) -> None: ...

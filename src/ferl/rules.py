@@ -15,9 +15,10 @@ from ferl._learn.grow_rules import fit_rules
 from ferl._learn.rows import Block, Rows
 from ferl._learn.update import update_rules
 from ferl._learn.update_rules import with_curvature_of
+from ferl._models.cases import CaseChoice
 from ferl._models.evidence import SET_LEVEL, RuleEvidence, checked_level
 from ferl._models.rule_model import RuleModel
-from ferl._models.settings import MAX_CONDITIONS, MAX_MAPS, VARIANTS, RuleSettings, check_words
+from ferl._models.settings import MAX_CONDITIONS, MAX_MAPS, N_CASES, VARIANTS, RuleSettings, check_words
 from ferl._models.words import LinguisticVariable
 from ferl._sklearn import Interval, StrOptions
 from ferl._util.arrays import Bools, Floats
@@ -69,6 +70,12 @@ class FERLClassifier(FERLEstimator[RuleModel]):
         Number of models, from other random choices and other parts of inner validation, whose rules are joined and
         whose weights are averaged; then rules are removed down to the size of one model. Better answers at the same
         size; learning the rules takes a little more than ``effort`` times as long.
+    cases : bool, default=False
+        Whether the most similar training rows may vote, beside the rules. Inner validation decides whether they help
+        and how strongly they count; ``cases_`` has what it found. The model then keeps training rows: see
+        docs/guide/cases.md on what a model file holds.
+    n_cases : int, default=20_000
+        Largest number of training rows that are kept as cases, chosen at random.
     support_gate : bool, default=True
         Fade out rules outside the training range, so that far-away rows get ignorance instead of a confident answer.
     gate_margin : float, default=1.0
@@ -113,6 +120,10 @@ class FERLClassifier(FERLEstimator[RuleModel]):
         Number of rules.
     n_curves_, n_maps_ : int
         Number of curves and of maps behind the rules.
+    cases_ : CaseChoice or None
+        Whether similar cases are used, and what they gain; None with ``cases=False``.
+    n_cases_ : int
+        Number of training rows that are kept as cases.
     n_corners_, n_cells_ : int
         Number of steps of all curves, and of cells of all maps.
     lipschitz_ : float
@@ -174,6 +185,8 @@ class FERLClassifier(FERLEstimator[RuleModel]):
         "max_maps": [Interval(Integral, 0, None, closed="left"), None],
         "prune": [Interval(Real, 0, None, closed="left")],
         "effort": [Interval(Integral, 1, None, closed="left")],
+        "cases": ["boolean"],
+        "n_cases": [Interval(Integral, 1, None, closed="left")],
     }
 
     def __init__(
@@ -187,6 +200,8 @@ class FERLClassifier(FERLEstimator[RuleModel]):
         min_rule_worth: float | None = None,
         prune: float = 0.0015,
         effort: int = 1,
+        cases: bool = False,
+        n_cases: int = N_CASES,
         support_gate: bool = True,
         gate_margin: float = 1.0,
         growth_rows: int | None = 500_000,
@@ -207,6 +222,8 @@ class FERLClassifier(FERLEstimator[RuleModel]):
         self.min_rule_worth = min_rule_worth
         self.prune = prune
         self.effort = effort
+        self.cases = cases
+        self.n_cases = n_cases
         self.support_gate = support_gate
         self.gate_margin = gate_margin
         self.growth_rows = growth_rows
@@ -384,6 +401,17 @@ class FERLClassifier(FERLEstimator[RuleModel]):
     def prior_(self) -> Floats:
         """Score of each class before any rule applies, shape (n_classes,)."""
         return self._fitted().prior
+
+    @property
+    def cases_(self) -> CaseChoice | None:
+        """What inner validation found about similar cases; None where the fit did not try them."""
+        return self._fitted().case_choice
+
+    @property
+    def n_cases_(self) -> int:
+        """Number of training rows that are kept as cases."""
+        cases = self._fitted().cases
+        return 0 if cases is None else cases.n_cases
 
     @property
     def n_curves_(self) -> int:

@@ -11,7 +11,9 @@ import numpy as np
 from ferl import _core
 from ferl._learn.consequents import level_columns
 from ferl._learn.derive import NewColumn, day_columns
+from ferl._learn.cases import with_cases
 from ferl._learn.ground import CONDITIONS, UNBOUNDED, Ground
+from ferl._learn.grown import GrownRules, rule_options
 from ferl._learn.rows import Orders, Rows
 from ferl._models.novelty import Neighbours
 from ferl._models.rule_model import RuleModel
@@ -33,7 +35,7 @@ def fit_rules(settings: RuleSettings, rows: Rows) -> RuleModel:
         ground = Ground.prepared(settings, rows).deriving()
         if days := _days_beyond(settings, ground, report):
             ground = ground.with_columns(days)
-        grown = _core.grow_rules(ground.sample, _options(settings, ground), report)
+        grown = _core.grow_rules(ground.sample, rule_options(settings, ground), report)
         facts = ground.facts
         node = grown["rule_node"]
         curves = curves_of(grown, ground)
@@ -61,8 +63,11 @@ def fit_rules(settings: RuleSettings, rows: Rows) -> RuleModel:
         level_columns=level_columns(ground.constraint),
     )
     weight = facts.category_weight
-    own = {j: weight[j].sum(axis=1) * facts.scale for j in model.read_columns.tolist() if j in weight}
-    model = replace(model, category_weight=own).measured(candidates, n_most)
+    own = {j: weight[j].sum(axis=1) * facts.scale for j in model.condition_columns.tolist() if j in weight}
+    model = replace(model, category_weight=own)
+    if settings.cases:
+        model = with_cases(model, settings, ground, report)
+    model = model.measured(candidates, n_most)
     if settings.verbose > 0:
         for feature in model.leaving_features:
             print(dates_note(model, feature))
@@ -79,41 +84,13 @@ def dates_note(model: RuleModel, feature: int) -> str:
     return f"{name!r} holds dates, which new rows will leave: rules read {read}"
 
 
-def _options(settings: RuleSettings, ground: Ground) -> _core.RuleOptions:
-    words = ground.word_conditions
-    if words is not None:
-        is_plain = words.is_complement == 0  # conditions such as "not low" make rules longer and no better
-    return _core.RuleOptions(
-        max_rules=int(min(settings.max_rules, UNBOUNDED)),
-        max_conditions=int(settings.max_conditions),
-        max_maps=-1 if settings.max_maps is None else int(min(settings.max_maps, UNBOUNDED)),
-        prune=float(settings.prune),
-        min_rule_worth=float(settings.min_rule_worth),
-        effort=int(settings.effort),
-        monotone=[] if ground.constraint is None else ground.constraint.tolist(),
-        words=None if words is None else (words.feature[is_plain], words.trapezoid[is_plain]),
-        n_threads=n_threads(settings.n_jobs),
-        seed=ground.seed,
-    )
-
-
 def curves_of(grown: dict[str, Any], ground: Ground) -> CurvesAndMaps | None:
     """The curves and maps that the core has learned, with the weight of the sampled rows in each cell."""
-    column = grown["grid_column"]
-    if not len(column):
+    found = GrownRules(grown, ground.facts.n_categories).curves
+    if found is None:
         return None
-    starts = grown["grid_cut_start"].astype(np.int32), grown["grid_cell_start"].astype(np.int32)
-    n_cells = len(grown["grid_value"])
-    found = CurvesAndMaps(
-        column,
-        starts[0],
-        grown["grid_cut"],
-        starts[1],
-        grown["grid_value"],
-        np.zeros(n_cells),
-        ground.facts.n_categories,
-    )
     cells = found.cells_of(ground.sample.x)
+    n_cells = len(found.value)
     support = np.zeros(n_cells)
     for own in cells.T:  # one term after the other: the rows are in an order that depends on their values alone
         support += np.bincount(own, weights=ground.sample.weight, minlength=n_cells)
@@ -139,16 +116,11 @@ def _days_beyond(settings: RuleSettings, ground: Ground, report: Any) -> list[Ne
     """The evidence of single days beyond rules that do not have it."""
     if not ground.dates:
         return []
-    options = _options(replace(settings, max_maps=None, effort=1), ground)  # rules alone: they are not kept
+    options = rule_options(replace(settings, max_maps=None, effort=1), ground)  # rules alone: they are not kept
     grown = _core.grow_rules(ground.sample, options, report)
-    drawn, nowhere = ground.drawn, np.zeros(0, dtype=np.int32)
-    parent, feature, trapezoid, share, start, category = (grown[name] for name in CONDITIONS)
-    everywhere = np.tile([-np.inf, np.inf], (len(parent), 1))
-    core = _core.Tree(parent, feature, trapezoid, share, start, category, everywhere, 1.0)
-    weights = grown["rule_node"], grown["weight"], grown["prior"]
-    scores = _core.Scores(core, *weights, np.zeros_like(grown["prior"]), nowhere, 0, np.zeros((0, 2)), nowhere, 1.0)
+    drawn, rules = ground.drawn, GrownRules(grown, ground.facts.n_categories)
     probability = np.empty((drawn.n_rows, len(grown["prior"])))
-    scores.probabilities(ground.sample.x, n_threads(ground.settings.n_jobs), probability)
+    rules.scores.probabilities(ground.sample.x, n_threads(ground.settings.n_jobs), probability)
     return list(day_columns(ground.dates, drawn.x, drawn.y, drawn.weight, probability))
 
 

@@ -409,6 +409,11 @@ class Model(FrozenArrays):
     @cached_property
     def read_columns(self) -> Ints:
         """Columns that answers depend on, in ascending order."""
+        return self.condition_columns
+
+    @cached_property
+    def condition_columns(self) -> Ints:
+        """Columns that conditions, curves and maps read, in ascending order."""
         return np.unique(self.tree.feature[1:])
 
     @cached_property
@@ -420,7 +425,7 @@ class Model(FrozenArrays):
         if not self.reading.support_gate:
             return np.zeros(0, dtype=np.int32)
         always_open = [self.n_features + k for k, own in enumerate(self.derived) if not isinstance(own, Missing)]
-        columns = self.read_columns
+        columns = self.condition_columns
         return columns[~np.isin(columns, always_open)] if always_open else columns
 
 

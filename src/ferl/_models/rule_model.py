@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ferl import _core
+from ferl._models.cases import CaseChoice, Cases
 from ferl._models.certificates import score_slopes, step_slopes
 from ferl._models.evidence import LEAST_CURVATURE, Doubt, Evidence, RuleEvidence
 from ferl._models.model import Model
@@ -65,6 +66,10 @@ class RuleModel(Model):
     novelty_scale : ndarray of shape (101,), optional
         Quantiles of the novelty of the training rows at whole percents; None where the rows that the model keeps
         determine them.
+    cases : Cases, optional
+        Training rows that are kept as cases, whose vote adds to the scores.
+    case_choice : CaseChoice, optional
+        What inner validation found about cases; None where the fit was not asked to try them.
     """
 
     rules: Rules
@@ -76,6 +81,8 @@ class RuleModel(Model):
     category_weight: dict[int, Floats] = field(default_factory=dict)
     curvature: Curvature | None = None
     novelty_scale: Floats | None = None
+    cases: Cases | None = None
+    case_choice: CaseChoice | None = None
 
     kind: ClassVar[str] = "rules"
     has_long_ramps: ClassVar[bool] = True
@@ -84,11 +91,18 @@ class RuleModel(Model):
     @property
     def terms(self) -> tuple[Terms, ...]:
         """All blocks of terms, in the order of the contributions."""
-        return (self.rules,) if self.curves is None else (self.rules, self.curves)
+        return tuple(own for own in (self.rules, self.curves, self.cases) if own is not None)
 
     @cached_property
     def read_columns(self) -> Ints:
-        """Columns that terms read, in ascending order."""
+        """Columns that answers depend on, in ascending order: all that count in the distance of cases among them."""
+        if self.cases is None:
+            return self.condition_columns
+        return np.union1d(self.condition_columns, self.cases.read_columns).astype(np.int32)
+
+    @cached_property
+    def condition_columns(self) -> Ints:
+        """Columns that rules, curves and maps read, in ascending order."""
         return np.unique([column for read in self.term_columns for column in read]).astype(np.int32)
 
     @property
@@ -108,19 +122,19 @@ class RuleModel(Model):
 
     @property
     def n_terms(self) -> int:
-        """Number of rules, curves and maps."""
-        return self.n_rules + self.n_curves + self.n_maps
+        """Number of rules, curves and maps, and one more where the model has cases."""
+        return sum(block.n_terms for block in self.terms)
 
     @property
     def beside_rules(self) -> list[tuple[tuple[int, str], tuple[int, str]]]:
-        """Curves with their steps, maps with their cells."""
-        curves = self.curves
-        if curves is None:
-            return []
-        return [
-            ((self.n_curves, "curve"), (curves.n_corners, "step")),
-            ((self.n_maps, "map"), (curves.n_map_cells, "cell")),
-        ]
+        """Curves with their steps, maps with their cells, cases with the columns that count in their distance."""
+        found, curves, cases = [], self.curves, self.cases
+        if curves is not None:
+            found += [((self.n_curves, "curve"), (curves.n_corners, "step"))]
+            found += [((self.n_maps, "map"), (curves.n_map_cells, "cell"))]
+        if cases is not None:
+            found += [((cases.n_cases, "known case"), (len(cases.read_columns), "column"))]
+        return found
 
     @property
     def uses(self) -> dict[str, list[int]]:
@@ -198,6 +212,7 @@ class RuleModel(Model):
             self.tree.n_categories(len(self.ranges))[columns],
             self.reading.gate_margin,
             None if self.curves is None else self.curves.core,
+            None if self.cases is None else self.cases.core,
         )
 
     def decision_scores(self, rows: Floats, n_threads: int = 1) -> Floats:
@@ -224,7 +239,7 @@ class RuleModel(Model):
     @cached_property
     def most_rows_of_category(self) -> dict[int, Floats]:
         """One more than the training rows of each category, by column; the last is for categories of no such row."""
-        read = self.read_columns.tolist()
+        read = self.condition_columns.tolist()
         return {j: 1 + np.append(own, 0.0) for j, own in self.category_weight.items() if j in read}
 
     def most_rows(self, rows: Floats) -> Floats:
@@ -304,27 +319,28 @@ class RuleModel(Model):
     def feature_contributions(self, rows: Floats, n_threads: int = 1) -> Floats:
         """What each feature, and last the prior, adds to the scores, shape (n_samples, n_features + 1, n_classes).
 
-        A rule of several conditions is shared equally among them.
+        A rule of several conditions is shared equally among them. Where the model has cases, what these add comes
+        before the prior: shape (n_samples, n_features + 2, n_classes).
         """
         return self.share_among_features(self.contributions(rows, n_threads))
 
     def share_among_features(self, parts: Floats) -> Floats:
         """What terms and the prior add, ``parts`` as from :meth:`contributions`, by feature."""
         by_column, n = self.share_among_columns(parts), self.n_features
-        out = by_column[:, [*range(n), by_column.shape[1] - 1]]
+        out = by_column[:, [*range(n), *range(n + len(self.derived), by_column.shape[1])]]
         for k, own in enumerate(self.derived):
             out[:, own.feature] += by_column[:, n + k]
         return np.asarray(out)
 
     def share_among_columns(self, parts: Floats) -> Floats:
         """As :meth:`share_among_features`, by column, derived ones apart."""
-        n_columns = self.n_features + len(self.derived)
-        out = np.zeros((len(parts), n_columns + 1, parts.shape[2]))
-        out[:, -1] = parts[:, -1]
+        n_columns, n_apart = self.n_features + len(self.derived), 1 + (self.cases is not None)
+        out = np.zeros((len(parts), n_columns + n_apart, parts.shape[2]))
+        out[:, n_columns:] = parts[:, -n_apart:]  # the cases, where there are some, and the prior
         # Term by term, not as a product of arrays, whose rounding depends on how many rows there are.
         if len(parts) <= _FEW_ROWS:  # the same sums in the same order: ten times as fast for one row, slower for many
             terms, columns, n_read = self._shared_terms
-            share = parts[:, :-1].transpose(1, 0, 2) / n_read[:, None, None]
+            share = parts[:, :-1].transpose(1, 0, 2) / np.maximum(n_read, 1)[:, None, None]
             np.add.at(out.transpose(1, 0, 2), columns, share[terms])
             return out
         for term, read in enumerate(self.term_columns):
@@ -369,6 +385,16 @@ class RuleModel(Model):
         return lost
 
     @property
+    def unproven(self) -> str:
+        """Votes of cases depend on all columns at once: there is no proof about them."""
+        if self.cases is None:
+            return ""
+        return (
+            "The model has known cases, and there is no proof of how their vote changes when a row moves. Fit with "
+            "cases=False where labels must be proven to stay."
+        )
+
+    @property
     def prover(self) -> _core.Scores:
         """The compiled scores."""
         return self.scores
@@ -400,7 +426,7 @@ class RuleModel(Model):
     @cached_property
     def neighbours(self) -> Neighbours:
         """The rows that the model keeps to compare others with."""
-        return Neighbours.of(self.tree, self.terms)
+        return Neighbours.of(self.tree, [block for block in self.terms if block.reads_columns])
 
     @property
     def unit_of_distance(self) -> Floats:
@@ -436,7 +462,7 @@ class RuleModel(Model):
         """
         measured = np.ascontiguousarray(rows[:MOST_MEASURED])
         weight = float(self.tree.weight[0]) * len(measured) / max(len(rows), 1)
-        unsure = ENTROPY_SHARE * self.entropy(measured)
+        unsure = ENTROPY_SHARE * self._training_entropy(measured)
         return novelty_quantiles(self.neighbours, measured, weight, has_all, unsure)
 
     def measured(self, candidates: Floats, n_most: int) -> RuleModel:
@@ -454,9 +480,29 @@ class RuleModel(Model):
         scale = None
         if len(candidates) and len(self.neighbours.rows) < MOSTLY_ALL * self.tree.weight[0]:
             scale = self.measured_novelty(candidates, has_all=len(candidates) < n_most)
-        shares = self.probabilities(candidates) if len(candidates) else self.class_frequency[None]
+        shares = self._training_probabilities(candidates) if len(candidates) else self.class_frequency[None]
         spread = (shares * (1 - shares)).sum(axis=1).mean() / max(len(self.classes) - 1, 1)
         return replace(self, novelty_scale=scale, row_curvature=max(float(spread), LEAST_CURVATURE))
+
+    def _training_probabilities(self, rows: Floats) -> Floats:
+        """Probabilities of training rows, which are not their own cases."""
+        if self.cases is None:
+            return self.probabilities(rows)
+        score = self.without_cases.decision_scores(rows) + self.cases.added(rows, others_alone=True)
+        power = np.exp(score - score.max(axis=1, keepdims=True))
+        return np.asarray(power / power.sum(axis=1, keepdims=True))
+
+    def _training_entropy(self, rows: Floats) -> Floats:
+        """Entropy of the probabilities of training rows, which are not their own cases."""
+        if self.cases is None:
+            return self.entropy(rows)
+        share = self._training_probabilities(rows)
+        return np.asarray(-(share * np.log(np.maximum(share, _core.LEAST_PROBABILITY))).sum(axis=1))
+
+    @cached_property
+    def without_cases(self) -> RuleModel:
+        """The rules, curves and maps alone."""
+        return self if self.cases is None else replace(self, cases=None)
 
     def neighbour_novelty(self, rows: Floats, n_threads: int) -> Floats:
         """Distance to the nearest exemplar in usual distances, plus half the entropy, shape (n_samples,)."""
@@ -469,7 +515,8 @@ class RuleModel(Model):
         columns of these gates, the rest to columns in proportion to the absolute weights that they add.
         """
         lost = self.lost_support(rows, n_threads)
-        added = np.abs(self.share_among_columns(self.contributions(rows, n_threads))[:, :-1]).sum(axis=2)
+        parts = self.share_among_columns(self.contributions(rows, n_threads))[:, : rows.shape[1]]
+        added = np.abs(parts).sum(axis=2)
         total = added.sum(axis=1, keepdims=True)
         share = np.divide(added, total, out=np.full_like(added, 1 / added.shape[1]), where=total > 0)
         share = lost + (1 - lost.sum(axis=1, keepdims=True)) * share

@@ -15,6 +15,7 @@ from ferl._util.text import caller_level, shown
 from ferl._util.threads import n_threads
 
 MAX_CONDITIONS = 3  # of a rule
+N_CASES = 20_000  # that a model keeps at most
 MAX_MAPS = 25  # by default; with 50 the AUC of 150,000 flights is .001 higher, with 12 it is .007 lower
 AUTO_RULES = 1200  # the most that inner validation chooses from
 WORDS_FROM_TABLE = ("quantile", "triangles", "width", "mdlp")
@@ -169,6 +170,8 @@ class RuleSettings(Settings):
     max_maps: int | None
     prune: float
     effort: int
+    cases: bool
+    n_cases: int
 
     @classmethod
     def of(cls, parameters: Mapping[str, Any]) -> Self:
@@ -179,7 +182,17 @@ class RuleSettings(Settings):
     def unused(self) -> dict[str, Any]:
         """Beside those of all models: maps, where rules are in words or have one condition."""
         found = super().unused()
-        return found | {"max_maps": MAX_MAPS} if self.words is not None else found
+        found |= {"max_maps": MAX_MAPS} if self.words is not None else {}
+        return found if self.cases else found | {"n_cases": N_CASES}
+
+    def refuse(self) -> None:
+        """Refuse as well constraints beside cases, which follow no direction."""
+        super().refuse()
+        if self.cases and self.monotonic_cst is not None:
+            raise ValueError(
+                "monotonic_cst is given with cases=True; the vote of similar cases cannot be held to a direction. Leave "
+                "one of the two out."
+            )
 
     @staticmethod
     def presets(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -196,6 +209,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
 }
 _WHY = {
     "gate_margin": "support_gate is False",
+    "n_cases": "cases is False",
     "shrinkage": "consequents are not shrunken",
     **dict.fromkeys(("n_resamples", "band", "band_scale", "two_mode", "n_banded_features"), "rules are in words"),
 }

@@ -213,6 +213,8 @@ def read_shapes(model: RuleModel) -> Shapes:
     """
     terms_of: dict[tuple[tuple[int, ...], bool], list[int]] = {}
     for term, columns in enumerate(model.term_columns):
+        if not columns:  # the vote of cases: no matter of single features
+            continue
         features = tuple(sorted({model.reading_of(column) for column in columns}))
         # Two conditions on one column multiply, which is no line; such a rule stays apart.
         is_curve = len(features) == 1 and len(set(columns)) == len(columns)

@@ -10,6 +10,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -24,6 +25,8 @@ class Terms(FrozenArrays):
     A new kind of term is a subclass. Beside the methods here it needs a form in files, ONNX and the page of the report,
     and statements for readers; these are found by the type of the block.
     """
+
+    reads_columns: ClassVar[bool] = True  # what a term adds is shared among its columns; False: it stands apart
 
     @property
     @abstractmethod

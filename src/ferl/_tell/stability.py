@@ -154,7 +154,7 @@ def certify(model: Model, row: Floats, scale: ArrayLike | str | None = None) -> 
 
     local = radius(unit)
     alone, held = np.full(len(unit), np.inf), np.full(len(unit), local)
-    for f in model.read_columns.tolist():
+    for f in model.condition_columns.tolist():
         if not unit[f] > 0:
             continue
         only = np.zeros(len(unit))

@@ -271,7 +271,7 @@ def _how_to_apply(model: RuleModel, style: Style, shapes: Sequence[Curve | Inter
         )
     if in_words:
         lines += ["where", *(f"     {line}" for line in word_meanings(model, style.names))]
-    evidence = [(k, told) for k in model.read_columns.tolist() if (told := evidence_text(model, k))]
+    evidence = [(k, told) for k in model.condition_columns.tolist() if (told := evidence_text(model, k))]
     if evidence:
         lines.append(
             "Evidence is how much more often than usual the training rows of a value were of the class, as log-odds, "
@@ -445,7 +445,7 @@ def _exact_rules(
 
 def _coded_lines(model: Model, names: Sequence[str]) -> list[str]:
     """Which numbers stand for dates and for ordered categories."""
-    asked = model.read_columns.tolist()
+    asked = model.condition_columns.tolist()
     dates = [_quoted(names[column]) for column in asked if model.column_kinds[column].is_date]
     orders = [
         f"{_quoted(names[column])} {_list(model.column_kinds[column].order)}"
@@ -463,7 +463,7 @@ def _coded_lines(model: Model, names: Sequence[str]) -> list[str]:
 def _derived_lines(model: Model, names: Sequence[str]) -> list[str]:
     """How columns that conditions read are computed from features."""
     lines = []
-    for column in model.read_columns.tolist():
+    for column in model.condition_columns.tolist():
         own = model.derived[column - model.n_features] if column >= model.n_features else None
         if own is None or isinstance(own, Missing):
             continue

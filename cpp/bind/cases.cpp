@@ -1,0 +1,96 @@
+// The door to similar cases.
+#include "bind/cases.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/walk.h"
+
+namespace ferl::python {
+
+using namespace nb::literals;
+
+namespace {
+
+Cases checked(const CMatrix& row, const Codes& label, const Vector& weight, const Vector& centre,
+              const Vector& per_unit, const Codes& n_categories, const Vector& frequency, const Codes& n_nearest,
+              const Vector& strength) {
+  const std::size_t n = row.shape(0), d = row.shape(1), n_votes = n_nearest.shape(0);
+  require(n > 0 && d > 0 && label.shape(0) == n && weight.shape(0) == n,
+          "Every case needs a row, a label and a weight.");
+  require(centre.shape(0) == d && per_unit.shape(0) == d && n_categories.shape(0) == d,
+          "centre, per_unit and n_categories must have one entry per column of the cases.");
+  check_category_counts(n_categories);
+  require(n_votes > 0 && strength.shape(0) == n_votes && n_nearest.data()[0] > 0 &&
+              std::is_sorted(n_nearest.data(), n_nearest.data() + n_votes),
+          "n_nearest must ascend from 1 on, and have a strength each.");
+  const auto is_positive = [](double own) { return std::isfinite(own) && own >= 0; };
+  require(all_of(weight, is_positive) && all_of(strength, is_positive) && all_of(per_unit, is_positive) &&
+              all_of(centre, [](double own) { return std::isfinite(own); }) &&
+              all_of(frequency, [](double own) { return std::isfinite(own) && own > 0; }),
+          "Weights, strengths and units must be finite and not negative, frequencies above zero.");
+  const auto n_classes = static_cast<Label>(frequency.shape(0));
+  require(std::all_of(label.data(), label.data() + n, [&](Label c) { return c >= 0 && c < n_classes; }),
+          "Every label must be at least 0 and below the number of frequencies.");
+  return {copy(row),       copy(label),
+          copy(weight),    {copy(centre), copy(per_unit), copy(n_categories)},
+          copy(frequency), {copy(n_nearest), copy(strength)}};
+}
+
+}  // namespace
+
+BoundCases::BoundCases(const CMatrix& row, const Codes& label, const Vector& weight, const Vector& centre,
+                       const Vector& per_unit, const Codes& n_categories, const Vector& frequency,
+                       const Codes& n_nearest, const Vector& strength)
+    : cases_(checked(row, label, weight, centre, per_unit, n_categories, frequency, n_nearest, strength)) {}
+
+void BoundCases::check(const Matrix& x) const {
+  require(x.shape(1) == cases_.n_columns(), "X must have the columns of the cases.");
+}
+
+// The evidence of each vote, shape (n_rows, n_votes * n_classes).
+void BoundCases::votes(const Matrix& x, bool others_alone, int n_threads, OutMatrix out) const {
+  check(x);
+  const std::size_t width = cases_.n_votes() * cases_.n_classes();
+  require(out.shape(0) == x.shape(0) && out.shape(1) == width, "out must have shape (n_rows, n_votes * n_classes).");
+  const MatrixView rows = view(x);
+  nb::gil_scoped_release no_gil;
+  over_blocks(rows, n_threads, [&](const Block& block, Levels&) {
+    CaseSearch search;
+    for (std::size_t i = block.first; i < block.first + block.size; ++i)
+      cases_.vote(rows.row(i), rows.column_stride, others_alone, search, out.data() + i * width);
+  });
+}
+
+// The nearest cases and their distances, shapes (n_rows, n).
+void BoundCases::nearest(const Matrix& x, int n_threads, OutIndices index, OutMatrix distance) const {
+  check(x);
+  const std::size_t n = index.shape(1);
+  require(index.shape(0) == x.shape(0) && distance.shape(0) == x.shape(0) && distance.shape(1) == n &&
+              n <= cases_.n_cases(),
+          "index and distance must have shape (n_rows, n), n at most the number of cases.");
+  const MatrixView rows = view(x);
+  nb::gil_scoped_release no_gil;
+  over_blocks(rows, n_threads, [&](const Block& block, Levels&) {
+    CaseSearch search;
+    for (std::size_t i = block.first; i < block.first + block.size; ++i) {
+      cases_.find_nearest(rows.row(i), rows.column_stride, n, false, search);
+      for (std::size_t k = 0; k < n; ++k) {
+        index.data()[i * n + k] = search.near[k].index;
+        distance.data()[i * n + k] = search.near[k].distance;
+      }
+    }
+  });
+}
+
+void bind_cases(nb::module_& m) {
+  nb::class_<BoundCases>(m, "Cases")
+      .def(nb::init<const CMatrix&, const Codes&, const Vector&, const Vector&, const Vector&, const Codes&,
+                    const Vector&, const Codes&, const Vector&>(),
+           "row"_a, "label"_a, "weight"_a, "centre"_a, "per_unit"_a, "n_categories"_a, "frequency"_a, "n_nearest"_a,
+           "strength"_a)
+      .def("votes", &BoundCases::votes, "x"_a, "others_alone"_a, "n_threads"_a, "out"_a.noconvert())
+      .def("nearest", &BoundCases::nearest, "x"_a, "n_threads"_a, "index"_a.noconvert(), "distance"_a.noconvert());
+}
+
+}  // namespace ferl::python

@@ -1,0 +1,230 @@
+"""Similar cases: whether their vote helps, how strongly it counts, and which training rows are kept.
+
+Inner validation decides. Rules are learned on a part of the rows, and predict the others; the cases are rows of the
+same part, in distances that are scaled by the evidence of these rules. So neither has seen the rows that judge them. Of
+these rows, a scale for the scores of the rules and the strengths of the votes minimise the log-loss; cases are used
+where they lower it by more than its standard error.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize
+
+from ferl import _core
+from ferl._learn.ground import Ground
+from ferl._learn.grown import GrownRules, rule_options
+from ferl._models.cases import N_NEAREST, CaseChoice, Cases
+from ferl._models.novelty import LEAST_EVIDENCE
+from ferl._models.rule_model import RuleModel
+from ferl._models.settings import RuleSettings
+from ferl._tables import with_derived
+from ferl._util.arrays import Floats, Ints
+from ferl._util.threads import n_threads, one_blas_thread
+
+# Chosen on the calibration parts of 42 tables (ferl bench defaults-cases); all of them lie on a plateau.
+RIDGE = 2.0  # rows that hold the strengths of the votes at 0
+HOLD = 10.0  # rows that hold the scale of the rules' scores at 1
+LEAST_GAIN = 1.0  # standard errors by which cases must lower the log-loss
+N_PARTS = 3
+MANY_ROWS = 1000  # from so many on, one part judges
+LEAST_ROWS = 20  # fewer rows judge nothing
+_MEASURED_ROWS = 1024  # by which the evidence of columns, and the average of the votes, are measured
+_DIGITS = 4  # behind the point, of scale and strengths: rounding of sums must not show
+
+
+def with_cases(model: RuleModel, settings: RuleSettings, ground: Ground, report: Any) -> RuleModel:
+    """The model with cases, where inner validation finds that they help, and what it found.
+
+    Parameters
+    ----------
+    model : RuleModel
+        Learned on all rows.
+    settings : RuleSettings
+        How rules are learned.
+    ground : Ground
+        What the rules were learned on.
+    report : callable or None
+        Shows progress.
+    """
+    tried = _judged(model, settings, ground, report)
+    if tried is None:
+        return replace(model, case_choice=CaseChoice(False, 0.0, 0.0, 0, 1.0))
+    choice, strength = fitted_votes(tried, model.base)
+    model = replace(model, case_choice=choice)
+    if not choice.is_used:
+        return model
+    rows = _model_rows(model, ground, int(settings.n_cases))
+    neighbours = model.neighbours
+    cases = Cases(
+        row=rows,
+        label=ground.sample.y[: len(rows)].copy(),
+        weight=ground.sample.weight[: len(rows)].copy(),
+        place=ground.sample.place[: len(rows)].astype(np.int64),
+        centre=neighbours.centre,
+        per_unit=1 / neighbours.unit,
+        n_categories=neighbours.n_categories,
+        strength=strength,
+        usual=np.zeros(len(model.classes)),
+    )
+    return scaled_rules(replace(model, cases=with_average(cases)), choice.scale)
+
+
+def with_average(cases: Cases) -> Cases:
+    """The cases with what they add on average, measured on some of them, each without itself."""
+    some = slice(_MEASURED_ROWS)
+    added = cases.added(cases.row[some], others_alone=True)
+    return replace(cases, usual=np.average(added, axis=0, weights=cases.weight[some]))
+
+
+def scaled_rules(model: RuleModel, scale: float) -> RuleModel:
+    """The model whose rules, curves and maps count for more or less, against the class frequencies."""
+    curves = model.curves
+    return replace(
+        model,
+        rules=replace(model.rules, weight=scale * model.rules.weight),
+        curves=None if curves is None else replace(curves, value=scale * curves.value),
+        prior=scale * model.prior + (1 - scale) * model.base,
+    )
+
+
+def _model_rows(model: RuleModel, ground: Ground, n_most: int) -> Floats:
+    """The first rows of the sample, whose order is random, as the model reads rows, shape (n_rows, n_columns)."""
+    x = ground.drawn.x[:n_most, : model.n_features]
+    for j, order in ground.orders.items():
+        if j < x.shape[1]:
+            known = ~np.isnan(x[:, j])
+            x[known, j] = order[x[known, j].astype(np.intp)]
+    return np.ascontiguousarray(with_derived(x, model.derived))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Inner validation
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Rows that neither the rules nor the cases had.
+
+    Attributes
+    ----------
+    score : ndarray of shape (n_rows, n_classes)
+        By the rules.
+    votes : ndarray of shape (n_rows, n_votes, n_classes)
+        Evidence of the votes of the cases.
+    y, weight : ndarray of shape (n_rows,)
+        Their classes and weights.
+    """
+
+    score: Floats
+    votes: Floats
+    y: Ints
+    weight: Floats
+
+
+def _judged(model: RuleModel, settings: RuleSettings, ground: Ground, report: Any) -> Judged | None:
+    """Rows of all parts that judge, each by rules and cases of the other parts; None where there are too few rows."""
+    sample, n_classes = ground.sample, len(model.classes)
+    n = sample.n_rows
+    if n_classes < 2 or n < LEAST_ROWS:
+        return None
+    part, found = parts_of(sample.y, N_PARTS), []
+    options = rule_options(replace(settings, effort=1), ground)
+    for judge in range(1 if n >= MANY_ROWS else N_PARTS):
+        # Rows that come many times are in every part, as new rows like them will be among the cases.
+        is_many = sample.weight >= N_PARTS
+        share = np.where(is_many, 1 / N_PARTS, (part == judge).astype(np.float64))
+        judges, others = np.flatnonzero(share > 0), np.flatnonzero(share < 1)
+        if len(np.unique(sample.y[others])) < 2 or not len(judges):
+            continue
+        weight = sample.weight * (1 - share)
+        rules = GrownRules(
+            _core.grow_rules(sample.part(others.astype(np.int32), weight[others]), options, report),
+            ground.facts.n_categories,
+        )
+        found.append(_judged_part(rules, model, ground, judges, others, weight[others], int(settings.n_cases)))
+        found[-1] = replace(found[-1], weight=(sample.weight * share)[judges])
+    if not found:
+        return None
+    return Judged(*(np.concatenate([getattr(own, name) for own in found]) for name in Judged.__dataclass_fields__))
+
+
+def _judged_part(
+    rules: GrownRules, model: RuleModel, ground: Ground, judges: Any, others: Any, weight: Floats, n_most: int
+) -> Judged:
+    """Some rows by rules and cases of the others."""
+    sample, threads = ground.sample, n_threads(ground.settings.n_jobs)
+    x, y, profile = sample.x, sample.y, model.tree.profile
+    score = np.empty((len(judges), len(model.classes)))
+    judged = np.ascontiguousarray(x[judges])
+    rules.scores.scores(judged, threads, score)
+    evidence = rules.evidence_by_column(x[others[:_MEASURED_ROWS]], threads)
+    mean = evidence.mean()
+    relative = np.maximum(evidence / mean, LEAST_EVIDENCE) if mean > 0 else np.ones_like(evidence)
+    kept = others[:n_most]
+    cases = Cases(
+        row=np.ascontiguousarray(x[kept]),
+        label=y[kept],
+        weight=weight[: len(kept)],
+        place=np.full(len(kept), -1),
+        centre=profile.mean[0].copy(),
+        per_unit=np.sqrt(relative / profile.total_variance),
+        n_categories=ground.facts.n_categories,
+        strength=np.ones(len(N_NEAREST)),
+        usual=np.zeros(len(model.classes)),
+    )
+    votes = cases.votes(judged, n_threads=threads)
+    return Judged(score - score.mean(axis=1, keepdims=True), votes, y[judges], np.ones(len(judges)))
+
+
+def parts_of(y: Ints, n_parts: int) -> Ints:
+    """The part of each row of a sample, whose order is random: in turn, class by class."""
+    part = np.empty(len(y), dtype=np.int32)
+    part[np.argsort(y, kind="stable")] = np.arange(len(y)) % n_parts
+    return part
+
+
+def fitted_votes(judged: Judged, base: Floats) -> tuple[CaseChoice, Floats]:
+    """Whether cases are worth it, and the strength of each vote, shape (n_votes,).
+
+    Parameters
+    ----------
+    judged : Judged
+        Rows that judge.
+    base : ndarray of shape (n_classes,)
+        Scores of the class frequencies, towards which the scale shrinks those of the rules.
+    """
+    y, weight, total = judged.y, judged.weight, float(judged.weight.sum())
+    row, towards = np.arange(len(y)), np.concatenate([(judged.score - base)[:, None], judged.votes], axis=1)
+    # Rows may weigh less than one each: the penalties count rows.
+    unit = weight * (len(y) / total)
+
+    def losses(at: Floats) -> tuple[Floats, Floats]:
+        score = base + np.einsum("k,nkc->nc", at, towards)
+        top = score.max(axis=1, keepdims=True)
+        power = np.exp(score - top)
+        sums = power.sum(axis=1)
+        return np.log(sums) + top[:, 0] - score[row, y], power / sums[:, None]
+
+    def value(at: Floats) -> tuple[float, Floats]:
+        loss, residual = losses(at)
+        residual[row, y] -= 1
+        away = np.append(at[0] - 1, at[1:])
+        hold = np.append(HOLD, np.full(len(at) - 1, RIDGE))
+        slope = np.einsum("n,nc,nkc->k", unit, residual, towards, optimize=False) + hold * away
+        return float(unit @ loss + (hold * away**2).sum() / 2), slope
+
+    start = np.append(1.0, np.full(judged.votes.shape[1], 0.1))
+    with one_blas_thread():
+        found = minimize(value, start, jac=True, method="L-BFGS-B", bounds=[(0, None)] * len(start), tol=1e-12).x
+    found = np.round(found, _DIGITS)
+    alone = np.append(1.0, np.zeros(judged.votes.shape[1]))
+    gained = losses(alone)[0] - losses(found)[0]
+    gain = float(weight @ gained / total)
+    error = float(np.sqrt((weight**2 * (gained - gain) ** 2).sum()) / total)
+    is_used = bool(found[1:].any()) and gain > LEAST_GAIN * error
+    return CaseChoice(is_used, gain, error, len(y), float(found[0]) if is_used else 1.0), found[1:]

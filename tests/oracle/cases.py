@@ -1,0 +1,93 @@
+"""Votes of similar cases in plain NumPy: each known row is evidence for its class, which weakens with distance.
+
+Among the ``k`` nearest cases, case j at distance d_j counts ``weight_j (1 - d_j / d)``, where d is the distance of the
+next one, k + 1: cases that change places change nothing. The votes V_c of the classes, with one row of the class
+frequencies pi behind them, are the share P_c = (V_c + pi_c) / (V + 1) of each class, and ``log(P_c / pi_c)``, less its
+mean over the classes, is what the cases add to the score, times a learned weight for each k.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+def distances(x: Floats, cases: Floats, centre: Floats, unit: Floats, is_category: NDArray[np.bool_]) -> Floats:
+    """Distance of a row from each case: the mean over its known columns of the difference in units.
+
+    A missing number of a case counts as the centre, a missing category as a category like no other.
+    """
+    filled = np.where(np.isnan(cases) & ~is_category, centre, cases)
+    known = ~np.isnan(x)
+    away = np.where(is_category, x != filled, np.abs(x - filled)) / unit
+    return np.where(known, away, 0.0).sum(axis=1) / max(known.sum(), 1)
+
+
+def votes(distance: Floats, label: NDArray[np.int32], weight: Floats, k: int, n_classes: int) -> Floats:
+    """Votes of the ``k`` nearest cases by class; at distance 0 of all of them, of every case that is there."""
+    order = np.argsort(distance, kind="stable")
+    k = min(k, len(order) - 1)
+    farthest = distance[order[k]]
+    near = order[:k] if farthest > 0 else np.flatnonzero(distance == 0)
+    closeness = 1 - distance[near] / farthest if farthest > 0 else np.ones(len(near))
+    return np.bincount(label[near], weight[near] * closeness, minlength=n_classes)
+
+
+def evidence(vote: Floats, frequency: Floats) -> Floats:
+    """The logarithm of how much larger the share of each class is than its frequency, less the mean over classes."""
+    found = np.log((vote / frequency + 1) / (vote.sum() + 1))
+    return found - found.mean()
+
+
+def added(
+    distance: Floats,
+    label: NDArray[np.int32],
+    weight: Floats,
+    frequency: Floats,
+    strength: dict[int, float],
+) -> Floats:
+    """What the cases add to the scores; ``strength``: the learned weight of the vote of the k nearest, by k."""
+    parts = [
+        own * evidence(votes(distance, label, weight, k, len(frequency)), frequency) for k, own in strength.items()
+    ]
+    return np.sum(parts, axis=0)
+
+
+def fitted_strength(
+    score: Floats, base: Floats, parts: list[Floats], y: NDArray[np.int32], weight: Floats, ridge: float, hold: float
+) -> tuple[float, Floats, Floats]:
+    """The scale of the rules' scores and the strengths of the votes with the least penalised log-loss, by a search.
+
+    Parameters
+    ----------
+    score : ndarray of shape (n_rows, n_classes)
+        Scores by rules that were learned without these rows.
+    base : ndarray of shape (n_classes,)
+        Those of the class frequencies.
+    parts : list of ndarray of shape (n_rows, n_classes)
+        The evidence of the votes of the k nearest, for each k.
+    y, weight : ndarray of shape (n_rows,)
+        Classes and weights.
+    ridge, hold : float
+        How many rows hold the strengths at 0, and the scale at 1.
+
+    Returns
+    -------
+    float, ndarray, ndarray
+        The scale, the strengths, none of them negative, and the loss of each row.
+    """
+    from scipy.optimize import minimize
+    from scipy.special import logsumexp
+
+    def losses(at: Floats) -> Floats:
+        total = base + at[0] * (score - base) + sum(own * part for own, part in zip(at[1:], parts, strict=True))
+        return logsumexp(total, axis=1) - total[np.arange(len(y)), y]
+
+    def value(at: Floats) -> float:
+        return float(weight @ losses(at) + ridge / 2 * (at[1:] ** 2).sum() + hold / 2 * (at[0] - 1) ** 2)
+
+    start = np.append(1.0, np.full(len(parts), 0.1))
+    found = minimize(value, start, bounds=[(0, None)] * len(start), method="L-BFGS-B", tol=1e-14).x
+    return float(found[0]), found[1:], losses(found)
