@@ -9,6 +9,7 @@ where they lower it by more than its standard error.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from scipy.optimize import minimize
 from ferl import _core
 from ferl._learn.ground import Ground
 from ferl._learn.grown import GrownRules, rule_options
+from ferl._learn.rows import Block
 from ferl._models.cases import N_NEAREST, CaseChoice, Cases
 from ferl._models.novelty import LEAST_EVIDENCE
 from ferl._models.rule_model import RuleModel
@@ -78,6 +80,27 @@ def with_average(cases: Cases) -> Cases:
     some = slice(_MEASURED_ROWS)
     added = cases.added(cases.row[some], others_alone=True)
     return replace(cases, usual=np.average(added, axis=0, weights=cases.weight[some]))
+
+
+def with_more_cases(cases: Cases, block: Block, n_most: int) -> Cases:
+    """The cases and the rows of a block, which are cases from now on; equal ones are one case of their weight.
+
+    Above ``n_most`` those are kept whose content has the smallest hash: a random part that does not depend on blocks.
+    """
+    rows = np.vstack([cases.row, np.where(np.isnan(block.X), np.nan, block.X + 0.0)])
+    label, weight = np.append(cases.label, block.codes), np.append(cases.weight, block.weight)
+    place = np.append(cases.place, np.full(len(block.codes), -1))
+    content = np.ascontiguousarray(np.column_stack([rows, label.astype(np.float64)]))
+    keys = content.view(f"V{content.itemsize * content.shape[1]}").ravel()
+    found, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    by_weight = np.argsort(weight, kind="stable")  # a sum depends on the order of its terms
+    summed = np.bincount(inverse[by_weight], weight[by_weight], minlength=len(first))
+    hashes = np.array(
+        [int.from_bytes(blake2b(own.tobytes(), digest_size=8).digest()) for own in found], dtype=np.uint64
+    )
+    kept = np.argsort(hashes, kind="stable")[:n_most]
+    names = {"row": rows[first[kept]], "label": label[first[kept]], "place": place[first[kept]]}
+    return with_average(replace(cases, weight=summed[kept].astype(np.float64), **names))
 
 
 def scaled_rules(model: RuleModel, scale: float) -> RuleModel:

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from ferl import _core
+from ferl._learn.cases import with_cases
 from ferl._learn.consequents import level_columns
 from ferl._learn.derive import NewColumn, day_columns
-from ferl._learn.cases import with_cases
 from ferl._learn.ground import CONDITIONS, UNBOUNDED, Ground
 from ferl._learn.grown import GrownRules, rule_options
 from ferl._learn.rows import Orders, Rows

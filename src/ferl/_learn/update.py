@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ferl._learn import grow_trees
+from ferl._learn.cases import with_more_cases
 from ferl._learn.categories import category_weights
 from ferl._learn.consequents import consequents, constrain, signs
 from ferl._learn.drift import Drift, drift_of_rules, drift_of_tree
@@ -73,10 +74,11 @@ def update_rules(model: RuleModel, settings: RuleSettings, block: Block) -> tupl
     # All rows are kept for now: those that cover the others are chosen by the new weights.
     merged = _merged(model, learned, UNBOUNDED, "shrinkage", 5.0)
     found = with_learned_weights(model, known, constraint_of(model, settings))
-    tree = keep_cover(merged, found.terms, n_exemplars(settings))
+    tree = keep_cover(merged, found.without_cases.terms, n_exemplars(settings))
     rules = replace(found.rules, products=found.rules.products + learned.products)
     categories = {j: own + _weight_of_categories(known, j, len(own)) for j, own in model.category_weight.items()}
-    found = replace(found, tree=tree, rules=rules, category_weight=categories)
+    cases = found.cases and with_more_cases(found.cases, known, int(settings.n_cases))
+    found = replace(found, tree=tree, rules=rules, category_weight=categories, cases=cases)
     return found.measured(root_rows(merged), n_most), drift
 
 

@@ -41,7 +41,7 @@ class Said:
     firing : ndarray of shape (n_samples, 1 + n_rules)
         Firing of each rule, after a one for the prior.
     offset : ndarray of shape (n_samples, n_classes)
-        What curves and maps add, gates open.
+        What curves, maps and cases add, gates open.
     probability : ndarray of shape (n_samples, n_classes)
         By the present weights.
     """
@@ -54,7 +54,7 @@ class Said:
     def by(cls, model: RuleModel, X: Floats) -> Said:
         """What a model says of rows."""
         firing = np.column_stack([np.ones(len(X)), rule_firing(model, X)])
-        offset = added_by_curves(model, X)
+        offset = added_beside_rules(model, X)
         return cls(firing, offset, softmax(firing @ stacked(model) + offset))
 
     def scores(self, weight: Floats) -> Floats:
@@ -85,13 +85,13 @@ def rule_firing(model: RuleModel, X: Floats) -> Floats:
     return firing
 
 
-def added_by_curves(model: RuleModel, X: Floats) -> Floats:
-    """What curves and maps add to the scores, gates open, shape (n_samples, n_classes)."""
+def added_beside_rules(model: RuleModel, X: Floats) -> Floats:
+    """What curves, maps and cases add to the scores of training rows, gates open, shape (n_samples, n_classes)."""
     added = np.zeros((len(X), len(model.classes)))
     if model.curves is not None:
         for cells in model.curves.cells_of(X).T:
             added += model.curves.value[cells]
-    return added
+    return added if model.cases is None else added + model.cases.added(X, others_alone=True)
 
 
 def stacked(model: RuleModel) -> Floats:
@@ -470,7 +470,7 @@ def refitted(
     is_held = np.isin(np.arange(len(sign)), list(held))
     free = ~is_held & (sign != NEVER)
     target = np.eye(len(model.classes))[rows.codes]
-    offset = _scores(firing[:, is_held], rules.weight[is_held]) + added_by_curves(model, rows.X)
+    offset = _scores(firing[:, is_held], rules.weight[is_held]) + added_beside_rules(model, rows.X)
     found = _core.refit_rules(
         np.ascontiguousarray(firing[:, free]), target, rows.weight, sign[free], ridge[free], offset, n_threads
     )

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ferl._models.cases import CaseChoice, Cases
 from ferl._models.form import (
     Each,
     ModelFileError,
@@ -30,6 +31,7 @@ from ferl._models.form import (
 )
 from ferl._models.model import Model, Words
 from ferl._models.model_form import (
+    CASES,
     CATEGORIES,
     COLUMN,
     COLUMNS,
@@ -377,7 +379,7 @@ def _tree(form: dict[str, Any], n_categories: Ints, sizes: Sizes) -> FuzzyTree:
     total = form["consequent"].sum(axis=1)
     _refuse(np.abs(total - 1) > ROUNDING, "tree.consequent", lambda k: f"that of node {k} sums to {total[k]}, not to 1")
     profile = form["profile"]
-    _check_codes(profile["exemplar_row"], n_categories)
+    _check_codes(profile["exemplar_row"], n_categories, "tree.profile.exemplar_row")
     return FuzzyTree(
         **{name: form[name] for name in ("parent", "feature", "trapezoid", "support", "share", "class_weight")},
         consequent=form["consequent"],
@@ -533,12 +535,12 @@ def _categories(form: dict[str, Any] | None, n_categories: Ints, feature: Ints, 
     return Categories(n_categories, start, membership)
 
 
-def _check_codes(rows: Floats, n_categories: Ints) -> None:
+def _check_codes(rows: Floats, n_categories: Ints, where: str) -> None:
     for column in np.flatnonzero(n_categories).tolist():
         codes = rows[:, column][~np.isnan(rows[:, column])]
         if ((codes < 0) | (codes >= n_categories[column]) | (codes != np.floor(codes))).any():
             what = f"column {column} has a category that is none of {n_categories[column]}"
-            raise wrong("tree.profile.exemplar_row", what)
+            raise wrong(where, what)
 
 
 def _exemplars(lists: list[Ints], n_rows: int, sizes: Sizes) -> Ints:
@@ -565,7 +567,7 @@ def _weights_of(model: RuleModel) -> dict[str, Any]:
     columns = [one for one in model.derived if not isinstance(one, Missing)]
     empty = dict.fromkeys(DERIVED.fields)
     return {
-        "weights": rules | own | {"curves": _curves_to_form(model.curves)},
+        "weights": rules | own | {"curves": _curves_to_form(model.curves), "cases": _cases_to_form(model.cases)},
         "derived": [empty | vars(one) | {"kind": one.kind} for one in columns],
         "replaced": model.replaced,
     }
@@ -581,6 +583,31 @@ def _curves_to_form(curves: CurvesAndMaps | None) -> dict[str, Any] | None:
         "value": [curves.value[curves.cells(term)] for term in terms],
         "support": [curves.support[curves.cells(term)] for term in terms],
     }
+
+
+def _cases_to_form(cases: Cases | None) -> dict[str, Any] | None:
+    if cases is None:
+        return None
+    place = np.where(cases.place > np.iinfo(np.int32).max, -1, cases.place)
+    return {name: getattr(cases, name) for name in CASES.fields} | {"place": place}
+
+
+def _cases(form: dict[str, Any] | None, n_categories: Ints) -> Cases | None:
+    """Cases of a file."""
+    if form is None:
+        return None
+    if not len(form["label"]):
+        raise wrong("weights.cases", "a model without cases has null here")
+    _check_codes(form["row"], n_categories, "weights.cases.row")
+    usual = form["usual"]
+    _check_centred(usual[None], "weights.cases.usual", lambda _: f"it sums to {usual.sum()}, not to 0")
+    if not form["weight"].all():
+        raise wrong("weights.cases.weight", "weights must be above 0")
+    found = Cases(**form | {"place": form["place"].astype(np.int64), "n_categories": n_categories})
+    try:
+        return found if found.core else None
+    except ValueError as error:
+        raise ModelFileError(f"weights.cases: {error}") from error
 
 
 def _curves(form: dict[str, Any] | None, n_categories: Ints) -> CurvesAndMaps | None:
@@ -643,6 +670,8 @@ def _rule_attributes(found: dict[str, Any], tree: FuzzyTree) -> dict[str, Any]:
         "category_weight": _category_weight(form["category_weight"], tree.n_categories(len(form["ranges"]))),
         "curvature": None if curvature is None else Curvature(**curvature),
         "novelty_scale": scale,
+        "cases": _cases(form["cases"], tree.n_categories(len(form["ranges"]))),
+        "case_choice": None if form["case_choice"] is None else CaseChoice(**form["case_choice"]),
         "replaced": tuple(replaced.tolist()),
     }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from ferl._models.cases import N_NEAREST
 from ferl._models.evidence import LEAST_CURVATURE
 from ferl._models.form import (
     ANYTHING,
@@ -98,8 +99,25 @@ CURVES = Object.of(
     value=Each("curves", Numbers((None, "classes"), -LARGEST, LARGEST)),
     support=Each("curves", Numbers((None,), 0.0, LARGEST)),
 )
+CASES = Object.of(
+    row=Numbers(("cases", "columns"), -LARGEST_MEAN, LARGEST_MEAN, missing=True),
+    label=Integers("cases", below="classes"),
+    weight=Numbers(("cases",), 0.0, LARGEST),
+    place=Integers("cases", low=-1),
+    centre=Numbers(("columns",), -LARGEST_MEAN, LARGEST_MEAN),
+    per_unit=Numbers(("columns",), 0.0, LARGEST_MEAN),
+    strength=Numbers((len(N_NEAREST),), 0.0, LARGEST),
+    usual=Numbers(("classes",), -LARGEST, LARGEST),
+)
+CASE_CHOICE = Object.of(
+    is_used=FLAG,
+    gain=Value(is_number, "a number"),
+    error=Value(lambda v: is_number(v) and v >= 0, "a number of at least 0"),
+    n_rows=count(0, 2**63 - 1),
+    scale=Value(lambda v: is_number(v) and 0 <= v <= LARGEST, "a number of at least 0"),
+)
 WEIGHTS = Object.of(
-    "category_weight curves level_columns curvature novelty_scale",
+    "category_weight curves level_columns curvature novelty_scale cases case_choice",
     node=Integers("rules", low=1, below="nodes"),
     weight=Numbers(("rules", "classes"), -LARGEST, LARGEST),
     ridge=Numbers(("rules",), 0.0, LARGEST),
@@ -121,6 +139,8 @@ WEIGHTS = Object.of(
         classes=Numbers(("classes", "classes"), -LARGEST, LARGEST),
     ),
     novelty_scale=Numbers((N_LEVELS,), 0.0, infinite=True),
+    cases=CASES,
+    case_choice=CASE_CHOICE,
 )
 GATES = Object.of(support_gate=FLAG, gate_margin=Value(lambda v: is_number(v) and v > 0, "a number above 0"))
 READING = Object.of(

@@ -190,8 +190,8 @@ class RuleSettings(Settings):
         super().refuse()
         if self.cases and self.monotonic_cst is not None:
             raise ValueError(
-                "monotonic_cst is given with cases=True; the vote of similar cases cannot be held to a direction. Leave "
-                "one of the two out."
+                "monotonic_cst is given with cases=True; the vote of similar cases cannot be held to a direction. "
+                "Leave one of the two out."
             )
 
     @staticmethod

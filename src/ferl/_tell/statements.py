@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ferl._models.cases import Cases
 from ferl._models.model import Model, kept_by_model
 from ferl._models.rule_model import RuleModel
 from ferl._models.terms import CurvesAndMaps, Rules
@@ -144,6 +145,11 @@ def _(block: Rules, model: RuleModel) -> Iterable[Statement]:
 @term_statements.register
 def _(block: CurvesAndMaps, model: RuleModel) -> Iterable[Statement]:
     return ()  # they have no conditions: tables and pictures show them
+
+
+@term_statements.register
+def _(block: Cases, model: RuleModel) -> Iterable[Statement]:
+    return ()  # a vote has no conditions: the cases themselves show it
 
 
 def _tree_statement(model: TreeModel, node: int) -> TreeStatement:

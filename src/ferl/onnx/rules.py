@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ferl import _core
+from ferl._models.cases import N_NEAREST, Cases
 from ferl._models.evidence import PRIOR_ROWS, SET_LEVEL
 from ferl._models.novelty import ENTROPY_SHARE, LOST_MASS
 from ferl._models.rule_model import RuleModel
@@ -233,6 +234,54 @@ def _(block: CurvesAndMaps, graph: Graph, model: RuleModel, rows: Rows) -> Added
         return graph.insert_axis(graph("Max", *thin), 0)
 
     return Added(graph("Transpose", total, perm=[1, 0]), parts, leverage)
+
+
+@add_terms.register
+def _(block: Cases, graph: Graph, model: RuleModel, rows: Rows) -> Added:
+    """The votes of the nearest cases."""
+    n_near, n_classes = min(max(N_NEAREST) + 1, block.n_cases), len(block.usual)
+    table = np.zeros((block.n_cases, n_classes))
+    table[np.arange(block.n_cases), block.label] = block.weight
+    distance = _case_distances(block, graph, rows)
+    near, index = graph.several("TopK", 2, distance, np.array([n_near]), axis=1, largest=0)
+    of_near = graph("Gather", table, index, axis=0)
+    there = graph("MatMul", graph.cast(graph("Equal", distance, 0.0), "float64"), table)
+    added = graph("Expand", np.zeros((1, n_classes)), graph.join([rows.n_rows, graph.constant(np.array([n_classes]))]))
+    for n, strength in zip(N_NEAREST, block.strength.tolist(), strict=True):
+        farthest = graph.take(near, [min(n, n_near - 1)], axis=1)
+        is_there = graph("Equal", farthest, 0.0)
+        share = graph("Div", near, graph("Where", is_there, 1.0, farthest))
+        closeness = graph("Where", graph("Less", near, farthest), graph("Sub", 1.0, share), 0.0)
+        vote = graph.total(graph("Mul", graph.insert_axis(closeness, 2), of_near), 1, keepdims=False)
+        vote = graph("Where", is_there, there, vote)
+        most = graph("Add", graph("Div", vote, block.frequency[None]), 1.0)
+        evidence = graph("Log", graph("Div", most, graph("Add", graph.total(vote, 1), 1.0)))
+        mean = graph("Div", graph.total(evidence, 1), float(n_classes))
+        added = graph("Add", added, graph("Mul", graph("Sub", evidence, mean), strength))
+    by_class = graph("Transpose", added, perm=[1, 0])
+    sums = graph.join([by_class, graph.total(graph("Abs", by_class), 0)])
+    nothing = graph("Expand", np.zeros((1, 1)), rows.shape(1))
+    return Added(sums, lambda: graph.insert_axis(added, 1), lambda: nothing)
+
+
+def _case_distances(block: Cases, graph: Graph, rows: Rows) -> Value:
+    """Distances of rows from all cases, shape (n_rows, n_cases), up to a factor of each row, column by column."""
+    total: Value | None = None
+    for column in block.read_columns:
+        at, kept = np.array([column]), block.row[:, column]
+        x = graph("Transpose", graph("Where", rows.missing_in(at), 0.0, rows.values_of(at)), perm=[1, 0])
+        is_missing = graph("Transpose", rows.missing_in(at), perm=[1, 0])
+        if block.n_categories[column]:
+            kept = np.where(np.isnan(kept), -1.0, kept)
+            away = graph("Where", graph("Equal", x, kept[None]), 0.0, 1.0)
+        else:
+            away = graph("Abs", graph("Sub", x, np.where(np.isnan(kept), block.centre[column], kept)[None]))
+        own = graph("Where", is_missing, 0.0, graph("Mul", away, float(block.per_unit[column])))
+        total = own if total is None else graph("Add", total, own)
+    if total is None:
+        shape = graph.join([rows.n_rows, graph.constant(np.array([block.n_cases]))])
+        return graph("Expand", np.zeros((1, 1)), shape)
+    return total
 
 
 def _bins(block: CurvesAndMaps, graph: Graph, rows: Rows, column: int) -> Value:

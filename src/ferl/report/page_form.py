@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ferl import _core
+from ferl._models.cases import N_NEAREST, Cases
 from ferl._models.decision import FREQUENCY_POWER, Decision
 from ferl._models.evidence import PRIOR_ROWS, SET_LEVEL
 from ferl._models.model import Model
@@ -148,6 +149,24 @@ def _(block: CurvesAndMaps, tree: FuzzyTree) -> dict[str, Any]:
             np.concatenate([own, np.nextafter(own, np.inf)])
             for own in (cuts.get(column, none) for column in range(n_columns))
         ],
+    }
+
+
+@page_form.register
+def _(block: Cases, tree: FuzzyTree) -> dict[str, Any]:
+    nowhere = np.zeros(0)
+    return {
+        "kind": "cases",
+        "row": numbers(block.row),
+        "label": block.label.tolist(),
+        "weight": block.weight.tolist(),
+        "centre": numbers(block.centre),
+        "per_unit": numbers(block.per_unit),
+        "n_categories": block.n_categories.tolist(),
+        "frequency": block.frequency.tolist(),
+        "n_nearest": list(N_NEAREST),
+        "strength": block.strength.tolist(),
+        "corners": [nowhere] * len(block.centre),
     }
 
 

@@ -299,13 +299,65 @@ const ferlEngine = (() => {
     }
   }
 
+  // Similar cases: each is evidence for its class, which weakens with distance; as cpp/cases/cases.cpp.
+  class CaseTerms {
+    constructor(form) {
+      this.form = form;
+      this.row = numbers(form.row);
+      this.centre = numbers(form.centre);
+      this.perUnit = numbers(form.per_unit);
+      this.columns = [[]]; // the vote is no matter of single columns
+      this.isLinear = false;
+    }
+
+    distance(row, kept) {
+      const { n_categories: nCategories } = this.form;
+      let sum = 0;
+      for (let j = 0; j < kept.length; ++j) {
+        if (isMissing(row[j])) continue;
+        if (nCategories[j] > 0) sum += (row[j] !== kept[j] ? 1 : 0) * this.perUnit[j];
+        else sum += Math.abs(row[j] - (isMissing(kept[j]) ? this.centre[j] : kept[j])) * this.perUnit[j];
+      }
+      return sum;
+    }
+
+    // The nearest cases first, of equally near ones in their order.
+    nearest(row) {
+      const near = this.row.map((kept, index) => ({ index, distance: this.distance(row, kept) }));
+      return near.sort((a, b) => a.distance - b.distance || a.index - b.index);
+    }
+
+    contributions(row, firing, support) {
+      const { label, weight, frequency, n_nearest: nNearest, strength } = this.form, near = this.nearest(row);
+      const added = frequency.map(() => 0);
+      nNearest.forEach((n, k) => {
+        const farthest = near[Math.min(n, near.length - 1)].distance, vote = frequency.map(() => 0);
+        let total = 0;
+        for (const { index, distance } of near) {
+          if (farthest > 0 ? !(distance < farthest) : distance > 0) break;
+          const counts = weight[index] * (farthest > 0 ? 1 - distance / farthest : 1);
+          vote[label[index]] += counts;
+          total += counts;
+        }
+        const evidence = vote.map((own, c) => Math.log((own / frequency[c] + 1) / (total + 1)));
+        const mean = evidence.reduce((sum, own) => sum + own, 0) / evidence.length;
+        evidence.forEach((own, c) => (added[c] += strength[k] * (own - mean)));
+      });
+      return [added.map((own) => own * support)];
+    }
+
+    leverage() {
+      return 0;
+    }
+  }
+
   // The most rows that an answer to a category rests on; the last number is for those that training did not have.
   function mostRows(code, rows) {
     return Number.isNaN(code) ? Infinity : rows[Math.min(code, rows.length - 1)];
   }
 
   // Blocks of terms, by the kind that their form has.
-  const TERMS = { rules: RuleTerms, pictures: PictureTerms };
+  const TERMS = { rules: RuleTerms, pictures: PictureTerms, cases: CaseTerms };
 
   // Terms, whose weights of evidence add up; as cpp/rules/scores.cpp.
   class Rules extends Nodes {
@@ -340,7 +392,8 @@ const ferlEngine = (() => {
       const answer = { ...this.evidence(probability, this.rowsBehind(row, firing, distance), support), conflict };
       answer.label = argmax(probability);
       const parts = this.model.novelty.measure === "neighbour" ? this.withEntropy(distance, scores, lost, byColumn) : distance;
-      const featureContributions = [...this.byFeature(byColumn), contributions[contributions.length - 1]];
+      const apart = contributions.filter((_, term) => term >= this.columns.length || this.columns[term].length === 0);
+      const featureContributions = [...this.byFeature(byColumn), ...apart]; // the cases, if any, and the prior
       return { ...answer, firing, scores, fade, contributions, featureContributions, ...this.withNovelty(parts, lost) };
     }
 
