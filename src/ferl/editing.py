@@ -14,6 +14,7 @@ from scipy.optimize import lsq_linear
 from sklearn.isotonic import isotonic_regression
 
 from ferl._answers import model_of
+from ferl._learn.cases import scaled_rules, with_average
 from ferl._learn.rows import Block
 from ferl._learn.update import constraint_of
 from ferl._learn.update_rules import refitted
@@ -201,6 +202,45 @@ class EditedFERL(FERLClassifier):
         """
         return self._without(feature, "forbid", alone=False)
 
+    def strike(self, *cases: int) -> Self:
+        """Without some of the known cases, which then vote no more; :meth:`cost` counts the answers that changes.
+
+        Parameters
+        ----------
+        *cases : int
+            Their numbers, as :meth:`ferl.FERLClassifier.similar` returns them. None: all cases; the rules then count
+            as much as without cases.
+
+        Returns
+        -------
+        EditedFERL
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> from ferl import FERLClassifier
+        >>> from ferl.editing import edit
+        >>> X, y = load_breast_cancer(return_X_y=True)
+        >>> clf = FERLClassifier(cases=True, random_state=0).fit(X[::2], y[::2])
+        >>> nearest = clf.similar(X[:1], n=1).case[0, 0]
+        >>> edit(clf).strike(nearest).n_cases_, clf.n_cases_
+        (284, 285)
+        """
+        model = self._fitted()
+        if model.cases is None:
+            raise ValueError("The model has no known cases to strike out; cases_ has why.")
+        unknown = sorted(set(map(int, cases)) - set(model.cases.place.tolist()))
+        if unknown:
+            raise ValueError(f"There is no case {unknown[0]}; similar(X) returns the numbers of cases.")
+        record: dict[str, Any] = {"edit": "strike", "cases": [int(case) for case in cases] or "all"}
+        kept = model.cases.keep(~np.isin(model.cases.place, cases)) if cases else None
+        if kept is not None:
+            return self._with(_changed(model, record, cases=with_average(kept)))
+        scale = 1.0 if model.case_choice is None else model.case_choice.scale
+        alone = scaled_rules(model, 1 / scale) if scale > 0 else model
+        parts = {name: getattr(alone, name) for name in ("rules", "curves", "prior")}
+        return self._with(_changed(model, record, cases=None, **parts))
+
     def monotone(self, feature: int | str, sign: int) -> Self:
         """Make the log-odds of the second of two classes never fall, or never rise, as a feature grows.
 
@@ -232,6 +272,11 @@ class EditedFERL(FERLClassifier):
         if index in model.category_names:
             raise ValueError(
                 f"{model.schema.label(index)} holds categories; they have no order. Use flatten or set_weight."
+            )
+        if model.cases is not None:
+            raise ValueError(
+                "monotone would not hold: the vote of known cases follows no direction. Strike them out first: "
+                "edit(clf).strike().monotone(...)."
             )
         if index in model.replaced:
             raise ValueError(
@@ -332,7 +377,11 @@ class EditedFERL(FERLClassifier):
         self._refuse_locked(rules)
         self._refuse_locked_pictures(pictures)
         record = {"edit": name, "feature": str(model.feature_names()[index])}
-        return self._with(dropped(model, rules, True, record, pictures))
+        found = dropped(model, rules, True, record, pictures)
+        if model.cases is not None and not alone:  # the feature must not count in the distance of cases either
+            counts = [model.feature_of(column) != index for column in range(len(model.cases.per_unit))]
+            found = replace(found, cases=with_average(replace(model.cases, per_unit=model.cases.per_unit * counts)))
+        return self._with(found)
 
     def _picture(self, feature: int | str | tuple[int | str, int | str]) -> int:
         """Index of the curve of a feature, or of the map of two."""

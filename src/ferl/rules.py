@@ -21,6 +21,7 @@ from ferl._models.rule_model import RuleModel
 from ferl._models.settings import MAX_CONDITIONS, MAX_MAPS, N_CASES, VARIANTS, RuleSettings, check_words
 from ferl._models.words import LinguisticVariable
 from ferl._sklearn import Interval, StrOptions
+from ferl._tell.similar import SimilarCases, similar_cases
 from ferl._util.arrays import Bools, Floats
 from ferl._util.threads import n_threads
 
@@ -401,6 +402,39 @@ class FERLClassifier(FERLEstimator[RuleModel]):
     def prior_(self) -> Floats:
         """Score of each class before any rule applies, shape (n_classes,)."""
         return self._fitted().prior
+
+    def similar(self, X: Any, n: int = 5) -> SimilarCases:
+        """The most similar known cases: what they were, how far they are, and how much each adds.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows.
+        n : int, default=5
+            How many cases of each row.
+
+        Returns
+        -------
+        SimilarCases
+            With ``to_frame``; ``print`` it for text, or look at it in a notebook.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> from ferl import FERLClassifier
+        >>> data = load_breast_cancer()
+        >>> labels = data.target_names[data.target]
+        >>> clf = FERLClassifier(cases=True, random_state=0).fit(data.data[::2], labels[::2])
+        >>> clf.similar(data.data[1:2], n=3).label.tolist()
+        [['malignant', 'malignant', 'malignant']]
+        """
+        model = self._fitted()
+        if model.cases is None:
+            why = "it was fitted with cases=False" if model.case_choice is None else f"cases are {model.case_choice}"
+            raise ValueError(f"The model keeps no cases: {why}. Fit with cases=True on rows that they help with.")
+        if isinstance(n, bool) or not isinstance(n, Integral) or n < 1:
+            raise ValueError(f"n is {n!r}; it must be a number of cases, at least 1.")
+        return similar_cases(model, self._rows(X), int(n), n_threads(self.n_jobs))
 
     @property
     def cases_(self) -> CaseChoice | None:

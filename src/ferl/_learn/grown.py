@@ -63,7 +63,7 @@ class GrownRules:
     def tree(self) -> _core.Tree:
         """The conditions, without gates."""
         everywhere = np.tile([-np.inf, np.inf], (len(self.grown["parent"]), 1))
-        return _core.Tree(*(self.grown[name] for name in CONDITIONS), everywhere, 1.0)
+        return _core.Tree(**{name: self.grown[name] for name in CONDITIONS}, support=everywhere, gate_margin=1.0)
 
     @cached_property
     def scores(self) -> _core.Scores:

@@ -122,6 +122,25 @@ class Model(FrozenArrays):
     def flip_tolerance(self) -> float:
         """How near the search for the nearest change of a label comes to it, in spreads."""
 
+    def find_flips(self, row: Floats, label: int, columns: Ints, width: Floats, at: Floats, proven: Floats) -> None:
+        """The nearest values of some columns, below and above those of a row, where its label changes.
+
+        Parameters
+        ----------
+        row : ndarray of shape (1, n_columns)
+            The row.
+        label : int
+            Index of its label.
+        columns : ndarray of shape (n_asked,), int32
+            The columns, which move one at a time.
+        width : ndarray of shape (n_asked,)
+            How near to the change the search comes.
+        at, proven : ndarray of shape (n_asked, 2)
+            Filled: where the label changes below and above, infinite where it does not; and up to where it provably
+            stays.
+        """
+        self.prover.nearest_flips(row, label, columns, width, at, proven)
+
     @abstractmethod
     def vote_slope(self, scale: Floats) -> float | None:
         """Slope of the vote in units of the columns, for the paper's certificate; None where it does not apply."""

@@ -276,7 +276,7 @@ def _search(line: _Line, features: list[int]) -> list[_Search]:
         if has_moved and int(model.evidence(row).probability[0].argmax()) != line.label:
             flips[:] = ends[:] = start[group]  # another label at the end of the range already
         else:
-            model.prover.nearest_flips(row, line.label, columns, width[group], flips, ends)
+            model.find_flips(row, line.label, columns, width[group], flips, ends)
         at[group], proven[group] = flips, ends
     numbers = (value, spread, low, high, at, proven)
     return list(map(_within, features, *(own.tolist() for own in numbers)))

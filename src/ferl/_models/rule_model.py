@@ -19,6 +19,8 @@ from ferl._models.terms import CurvesAndMaps, Rules, Terms
 from ferl._util.arrays import Bools, Floats, FrozenArrays, Ints
 
 _FEW_ROWS = 100
+_TRIED_STEPS = 64  # on either side of a value, where a change of the label is searched without a proof
+_TRIED_SHARE = 1e-6  # of the way to the end of the range, to which such a search is made finer
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -404,6 +406,35 @@ class RuleModel(Model):
         """Scores are linear between the corners of one feature: each proof is a comparison, and the search exact."""
         return 1e-14
 
+    def find_flips(self, row: Floats, label: int, columns: Ints, width: Floats, at: Floats, proven: Floats) -> None:
+        """With cases by trial and without a proof: at even steps within the training range, then by halves."""
+        if self.cases is None:
+            super().find_flips(row, label, columns, width, at, proven)
+            return
+        for k, column in enumerate(columns.tolist()):
+            value = float(row[0, column])
+            proven[k] = value
+            for side, end in enumerate(self.training_range(column)):
+                at[k, side] = self._first_flip(row, label, column, value, float(end), float(width[k]))
+
+    def _first_flip(self, row: Floats, label: int, column: int, value: float, end: float, width: float) -> float:
+        """The first of even steps from a value to the end of the training range with another label, made finer."""
+
+        def is_other(values: Floats) -> Bools:
+            rows = np.repeat(row, len(values), axis=0)
+            rows[:, column] = values
+            return np.asarray(self.probabilities(rows).argmax(axis=1) != label)
+
+        steps = np.linspace(value, end, 1 + _TRIED_STEPS)
+        found = np.flatnonzero(is_other(steps[1:]))
+        if value == end or not len(found):
+            return np.inf if end >= value else -np.inf
+        inside, outside = float(steps[found[0]]), float(steps[found[0] + 1])
+        while abs(outside - inside) > max(width, _TRIED_SHARE * abs(end - value)):
+            middle = (inside + outside) / 2
+            inside, outside = (inside, middle) if is_other(np.array([middle]))[0] else (middle, outside)
+        return outside
+
     def vote_slope(self, scale: Floats) -> float | None:
         """None: the paper's certificate is for trees."""
         return None
@@ -411,7 +442,10 @@ class RuleModel(Model):
     def slope_bounds(self) -> Floats:
         """Least and largest slope of each class's score against any other's; see :func:`score_slopes`."""
         found = score_slopes(self.tree, self.rules.node, self.rules.weight, self.n_features, self.category_names)
-        return found if self.curves is None else found + step_slopes(self.curves, self.n_features)
+        found = found if self.curves is None else found + step_slopes(self.curves, self.n_features)
+        if self.cases is not None:  # votes may rise and fall as steeply as cases are near to each other
+            found[[column for column in self.cases.read_columns if column < self.n_features]] += [-np.inf, np.inf]
+        return found
 
     @property
     def lipschitz(self) -> float:

@@ -19,4 +19,4 @@ from ferl._tables.labels import (
     weights_and_factors,
 )
 from ferl._tables.schema import OneRow, Schema, is_one_row, merge_columns, read_row, refuse_extreme_scales
-from ferl._tables.table import read_table
+from ferl._tables.table import data_frame, read_table

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from importlib.util import find_spec
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -245,3 +246,15 @@ def chosen_features(choice: Any, names: Sequence[str] | None, n_features: int) -
     mask = np.zeros(n_features, dtype=np.bool_)
     mask[entries] = True
     return mask
+
+
+def data_frame(columns: dict[str, list[Any]], backend: str | None) -> Any:
+    """Columns as a data frame of this backend; by default the first that is installed."""
+    return nw.from_dict(columns, backend=backend or _installed_backend()).to_native()  # type: ignore[arg-type]
+
+
+def _installed_backend() -> str:
+    for name in ("pandas", "polars", "pyarrow"):
+        if find_spec(name) is not None:
+            return name
+    raise ImportError("A data frame needs pandas, polars or pyarrow. Install one: pip install pandas")

@@ -19,6 +19,7 @@ from ferl._answers import model_of
 from ferl._models.evidence import Evidence
 from ferl._models.rule_model import RuleModel
 from ferl._sklearn import Interval, fit_context
+from ferl._tables import data_frame
 from ferl._tell.curves import OUTSIDE_CARD, Points, ScoreTable, read_score_table
 from ferl._tell.page import Section, Table, as_text, escaped, latex_table
 from ferl._tell.reasons import POINTS_TO_DOUBLE, Reason, read_reasons
@@ -27,7 +28,6 @@ from ferl._util.arrays import Floats
 from ferl._util.files import replace_text
 from ferl._util.text import shown
 from ferl._wrapper import Wrapper
-from ferl.export.text import data_frame
 from ferl.metrics.comparison import Cost, cost_of_change
 from ferl.rules import FERLClassifier
 

@@ -9,11 +9,9 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import singledispatch
-from importlib.util import find_spec
 from itertools import pairwise, product
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 
 from ferl import _core
@@ -24,7 +22,7 @@ from ferl._models.shapes import Curve, Interaction, read_shapes
 from ferl._models.terms import CurvesAndMaps
 from ferl._models.tree import Cuts
 from ferl._models.tree_model import TreeModel
-from ferl._tables import Missing
+from ferl._tables import Missing, data_frame
 from ferl._tables.derived import DatePart, KnownDate
 from ferl._tell.curves import MAX_RANGES, curve_lines, evidence_of_values, evidence_text, is_told_as_curve, read_map
 from ferl._tell.overview import Overview, read_accuracy
@@ -612,18 +610,6 @@ def _(model: RuleModel, style: Style, inner: bool | None) -> dict[str, list[Any]
         "missing_fits": [", ".join(f"{tree.share[node]:.6g}" for node in rule.path) for rule in rules],
         **{f"v({label})": [float(rule.adds[c]) for rule in rules] for c, label in enumerate(style.classes)},
     }
-
-
-def data_frame(columns: dict[str, list[Any]], backend: str | None) -> Any:
-    """Columns as a data frame of this backend; by default the first that is installed."""
-    return nw.from_dict(columns, backend=backend or _installed_backend()).to_native()  # type: ignore[arg-type]
-
-
-def _installed_backend() -> str:
-    for name in ("pandas", "polars", "pyarrow"):
-        if find_spec(name) is not None:
-            return name
-    raise ImportError("A data frame needs pandas, polars or pyarrow. Install one: pip install pandas")
 
 
 def splits_frame(

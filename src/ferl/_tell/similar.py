@@ -1,0 +1,218 @@
+"""Similar cases: the known rows that are nearest to a row, what they were, and how much each adds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ferl._models.cases import N_NEAREST, SHOWN_NEAREST, Cases
+from ferl._models.rule_model import RuleModel
+from ferl._tables import OneRow, add_up_derived, data_frame
+from ferl._tell.page import Readable, Section, Table
+from ferl._tell.statements import weight_text
+from ferl._util.arrays import Floats, Ints
+from ferl._util.text import listed, number_text, spoken, value_text
+
+N_DIFFERING = 3  # features that are named as those in which a case differs most
+_LEAST_SHARE = 0.05  # of the distance, that a feature must make to be named
+
+
+@dataclass(frozen=True, eq=False)
+class SimilarCases(Readable):
+    """The most similar cases of some rows, nearest first.
+
+    ``print`` it for text, look at it in a notebook for HTML, or take :meth:`to_frame`.
+
+    Attributes
+    ----------
+    case : ndarray of shape (n_samples, n), int64
+        Number of each case: its place among the training rows, from 0. Rows that came by ``partial_fit`` are numbered
+        after them.
+    label : ndarray of shape (n_samples, n)
+        The class of each case.
+    distance : ndarray of shape (n_samples, n)
+        How far the case is from the row, in usual distances between training rows; 0: all values that count are equal.
+    adds : ndarray of shape (n_samples, n)
+        By how much the case raises the score of its class: the score less that without the case.
+    values : tuple of tuple of list
+        For each row and case, the values of the features; None where one is missing.
+    differs : tuple of tuple of tuple of str
+        For each row and case, the features that make most of the distance, the largest part first.
+    names : tuple of str
+        The features.
+    rows : tuple of list
+        The values of the rows themselves.
+    """
+
+    case: NDArray[np.int64]
+    label: NDArray[Any]
+    distance: Floats
+    adds: Floats
+    values: tuple[tuple[list[Any], ...], ...]
+    differs: tuple[tuple[tuple[str, ...], ...], ...]
+    names: tuple[str, ...]
+    rows: tuple[list[Any], ...]
+
+    def to_columns(self) -> dict[str, list[Any]]:
+        """One entry for each row and case: ``row``, ``rank``, ``case``, ``label``, ``distance``, ``adds``, ``differs``.
+
+        Behind these are the values of the features of the case.
+        """
+        n_rows, n = self.case.shape
+        found: dict[str, list[Any]] = {
+            "row": np.repeat(np.arange(n_rows), n).tolist(),
+            "rank": np.tile(np.arange(1, n + 1), n_rows).tolist(),
+            "case": self.case.ravel().tolist(),
+            "label": self.label.ravel().tolist(),
+            "distance": self.distance.ravel().tolist(),
+            "adds": self.adds.ravel().tolist(),
+            "differs": [", ".join(own) for cases in self.differs for own in cases],
+        }
+        for f, name in enumerate(self.names):
+            found[name if name not in found else f"{name} of the case"] = [
+                own[f] for cases in self.values for own in cases
+            ]
+        return found
+
+    def to_frame(self, backend: str | None = None) -> Any:
+        """The entries of :meth:`to_columns` as a data frame.
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow"}, default=None
+            Whose data frame; by default the first of these that is installed.
+        """
+        return data_frame(self.to_columns(), backend)
+
+    @cached_property
+    def _sections(self) -> list[Section]:
+        return [self._section(k) for k in range(len(self.case))]
+
+    def _section(self, row: int) -> Section:
+        shown = list(dict.fromkeys(name for own in self.differs[row] for name in own))
+        place = [self.names.index(name) for name in shown]
+        first = ("this row", "", "", "", *(value_text(self.rows[row][f]) for f in place))
+        cases = [
+            (
+                f"case {case}",
+                spoken(label),
+                number_text(distance, 2),
+                weight_text(added),
+                *(value_text(values[f]) for f in place),
+            )
+            for case, label, distance, added, values in zip(
+                self.case[row].tolist(),
+                self.label[row].tolist(),
+                self.distance[row].tolist(),
+                self.adds[row].tolist(),
+                self.values[row],
+                strict=True,
+            )
+        ]
+        table = Table(("", "class", "distance", "adds", *shown), (first, *cases))
+        return Section("Similar known cases" if len(self.case) == 1 else f"Row {row}", (table,))
+
+
+def similar_cases(model: RuleModel, rows: Floats, n: int, n_threads: int) -> SimilarCases:
+    """The ``n`` most similar cases of rows.
+
+    Parameters
+    ----------
+    model : RuleModel
+        One that has cases.
+    rows : ndarray of shape (n_samples, n_columns)
+        Rows as the model reads them.
+    n : int
+        How many; at most all.
+    n_threads : int
+        Number of threads.
+    """
+    cases = model.cases
+    assert cases is not None
+    n_near = min(max(n, max(N_NEAREST) + 2), cases.n_cases)
+    index, distance = cases.nearest(rows, n_near, n_threads)
+    n = min(n, n_near)
+    names = model.feature_names()
+    adds = np.array([_adds(cases, own, far, n) for own, far in zip(index, distance, strict=True)]).reshape(-1, n)
+    near = index[:, :n]
+    return SimilarCases(
+        case=cases.place[near],
+        label=np.asarray(model.labels, dtype=object)[cases.label[near]],
+        distance=distance[:, :n] / model.neighbours.usual,
+        adds=adds,
+        values=tuple(tuple(_values(model, cases.row[k]) for k in own.tolist()) for own in near),
+        differs=tuple(_differs(model, cases, row, own, names) for row, own in zip(rows, near, strict=True)),
+        names=tuple(names),
+        rows=tuple(_values(model, row) for row in rows),
+    )
+
+
+def _values(model: RuleModel, row: Floats) -> list[Any]:
+    """Values of the features; None where one is missing, or a category that training did not have."""
+    unseen = {f: None for f, names in model.category_names.items() if f < model.n_features and row[f] >= len(names)}
+    return model.values_of(OneRow(row[None], unseen))
+
+
+def _differs(model: RuleModel, cases: Cases, row: Floats, index: Ints, names: list[str]) -> tuple[tuple[str, ...], ...]:
+    parts = add_up_derived(cases.parts(row, index), model.derived)
+    found = []
+    for own in parts:
+        order = np.argsort(-own, kind="stable")[:N_DIFFERING]
+        found.append(tuple(names[f] for f in order.tolist() if own[f] > _LEAST_SHARE * own.sum()))
+    return tuple(found)
+
+
+def _adds(cases: Cases, index: Ints, distance: Floats, n: int) -> list[float]:
+    """By how much each of the nearest cases raises the score of its class."""
+    label, weight = cases.label[index], cases.weight[index]
+    whole = vote_scores(cases, distance, label, weight)
+    found = []
+    for k in range(n):
+        others = np.arange(len(index)) != k
+        without = vote_scores(cases, distance[others], label[others], weight[others])
+        found.append(float((whole - without)[label[k]]))
+    return found
+
+
+def vote_scores(cases: Cases, distance: Floats, label: Ints, weight: Floats) -> Floats:
+    """What some cases would add to the scores, shape (n_classes,), were they all; the nearest come first."""
+    out = np.zeros(len(cases.usual))
+    if not len(distance):
+        return out
+    for n, strength in zip(N_NEAREST, cases.strength.tolist(), strict=True):
+        farthest = distance[min(n, len(distance) - 1)]
+        near = distance < farthest if farthest > 0 else distance == 0
+        closeness = 1 - distance[near] / farthest if farthest > 0 else np.ones(int(near.sum()))
+        vote = np.bincount(label[near], weight[near] * closeness, minlength=len(out))
+        evidence = np.log((vote / cases.frequency + 1) / (vote.sum() + 1))
+        out += strength * (evidence - evidence.mean())
+    return out
+
+
+def nearest_classes(model: RuleModel, row: Floats, label: int) -> tuple[int, int]:
+    """How many of the nearest cases of a row have a class, and how many were asked."""
+    cases = model.cases
+    assert cases is not None
+    n = min(SHOWN_NEAREST, cases.n_cases)
+    index, _ = cases.nearest(row, n)
+    return int((cases.label[index[0]] == label).sum()), n
+
+
+def case_line(model: RuleModel, row: Floats, label: int, added: float) -> str:
+    """One sentence: what the most similar cases were, and by how much that changes the odds.
+
+    ``added``: what the cases add to the log-odds of the class, relative to the average training row.
+    """
+    count, n = nearest_classes(model, row, label)
+    factor = float(np.exp(min(abs(added), 700.0)))
+    odds = f"odds {'x' if added >= 0 else '/'} {number_text(factor, 2)}"
+    return f"{count} of the {n} most similar known rows were {spoken(model.labels[label])} ({odds})."
+
+
+def differing_text(names: tuple[str, ...]) -> str:
+    """The features in which a case differs most, for sentences."""
+    return listed(names) if names else "nothing that counts"
