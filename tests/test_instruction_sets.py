@@ -10,7 +10,7 @@ PROGRAM = """
 import hashlib
 import numpy as np
 from sklearn.datasets import make_classification
-from ferl import FERLTreeClassifier
+from ferl import FERLClassifier, FERLTreeClassifier
 digest = hashlib.sha256()
 for n_classes in (2, 3, 11):
     X, y = make_classification(1500, 9, n_informative=7, n_classes=n_classes, random_state=n_classes)
@@ -24,6 +24,11 @@ for n_classes in (2, 3, 11):
             arrays += [read(1.3 * X, measure=measure) for read in (clf.novelty, clf.novelty_attribution)]
         for array in arrays:
             digest.update(array.tobytes())
+X, y = make_classification(400, 5, n_informative=5, n_redundant=0, n_clusters_per_class=2, random_state=0)
+X[::9, 2] = np.nan
+clf = FERLClassifier(cases=True, random_state=0).fit(X, y)
+assert clf.n_cases_ == 400
+digest.update(clf.predict_proba(1.1 * X).tobytes())
 print(digest.hexdigest())
 """
 

@@ -32,3 +32,18 @@ def tuned(**changes: Any) -> Iterator[None]:
     finally:
         for name, value in before.items():
             setattr(_core.TUNING, name, value)
+
+
+@contextmanager
+def with_constants(**constants: float) -> Iterator[None]:
+    """Learn similar cases with other constants of ``ferl._learn.cases`` meanwhile."""
+    from ferl._learn import cases
+
+    before = {name: getattr(cases, name) for name in constants}
+    for name, value in constants.items():
+        setattr(cases, name, value)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            setattr(cases, name, value)

@@ -58,6 +58,9 @@ def fit(
         "most 150, 50 or 15 leaves, compact in words.",
     ),
     words: bool = Option(False, "--words", help="Conditions in words; rules then are at most 15."),
+    cases: bool = Option(
+        False, "--cases", help="Let the most similar training rows vote where that helps; the model then keeps rows."
+    ),
     categorical: str = Option("", help="Columns of numbers that are categories, commas between."),
     drop: str = Option("", help="Columns to leave out, with commas between."),
     weights: str | None = Option(None, help="Column that says how often each row counts."),

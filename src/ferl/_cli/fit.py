@@ -65,6 +65,10 @@ def run_fit(asked: Namespace) -> None:
         raise CommandError(
             f"--words and --set words={json.dumps(chosen['words'])} contradict each other. Leave one out."
         )
+    if asked.cases and asked.model != "rules":
+        raise CommandError(f"--cases is for rules, and --model is {asked.model}. Leave one out.")
+    if asked.cases and not chosen.setdefault("cases", True):
+        raise CommandError("--cases and --set cases=false contradict each other. Leave one out.")
     parameters = {"random_state": asked.seed, **chosen}
     estimator = _estimator(asked.model, parameters).set_params(n_jobs=asked.jobs)
     left_out = [asked.target, *names_in(asked.drop), *filter(None, (asked.weights, asked.groups))]
@@ -106,10 +110,16 @@ def run_fit(asked: Namespace) -> None:
         note(f"column {dates_note(estimator.model_, feature)}")
     typer.echo(f"rules              {estimator.n_rules_}")
     if beside := estimator.model_.size_beside_rules:
-        typer.echo(f"curves and maps    {beside}")
+        typer.echo(f"beside the rules   {beside}")
+    if (choice := getattr(estimator, "cases_", None)) is not None:
+        typer.echo(f"known cases        {choice}")
+        if choice.is_used:
+            note(f"the model keeps {estimator.n_cases_:,} training rows as cases, and so will its file")
     truth = codes_of(y, estimator.classes_)
     judged = judge_rows(estimator, X.take(fitted_on), truth[fitted_on])
     lines, example = [f"training accuracy  {judged.accuracy_text()}"], ""
+    if getattr(estimator, "n_cases_", 0):
+        note("training rows are their own most similar cases: their accuracy is no measure, that of --test is")
     if asked.test is None:
         lines.append(f"training recall    {judged.recall.text()}")
     else:

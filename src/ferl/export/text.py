@@ -251,6 +251,11 @@ def _map_lines(model: RuleModel, style: Style, term: int) -> list[str]:
 def _how_to_apply(model: RuleModel, style: Style, shapes: Sequence[Curve | Interaction]) -> list[str]:
     """What a reader needs to add up the lines above."""
     lines, in_words, categories = [], bool(model.tree.word), model.category_names
+    if model.cases is not None:
+        lines.append(
+            f"The most similar of {model.cases.n_cases:,} known cases add their vote, which cannot be worked out with "
+            "a pencil: similar(X) returns them, and contributions(X) what they add, before the prior."
+        )
     numbers = [shape for shape in shapes if isinstance(shape, Curve) and not shape.is_categorical]
     if any(not shape.pictures for shape in numbers) and not in_words:
         lines.append(

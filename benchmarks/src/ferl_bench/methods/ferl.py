@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ferl_bench.method import Method
-from ferl_bench.tuning import tuned
+from ferl_bench.tuning import tuned, with_constants
 
 if TYPE_CHECKING:
     from ferl import FERLClassifier, FERLTreeClassifier
@@ -37,10 +37,18 @@ def classifier_of(parameters: Mapping[str, Any], **others: Any) -> Classifier:
 
 
 def fit(parameters: Mapping[str, Any], X: Any, y: Any, seed: int) -> Classifier:
-    """Fit with these parameters on one thread; ``tuning`` among them are numbers of the learner of rules."""
-    own = {name: value for name, value in parameters.items() if name != "tuning"}
-    with tuned(**parameters.get("tuning", {})):
+    """Fit with these parameters on one thread.
+
+    Among them ``tuning`` has numbers of the learner of rules, ``constants`` those of similar cases, and ``kept`` how
+    cases are thinned out.
+    """
+    own = {name: value for name, value in parameters.items() if name not in ("tuning", "constants", "kept")}
+    with tuned(**parameters.get("tuning", {})), with_constants(**parameters.get("constants", {})):
         fitted: Classifier = classifier_of(own, random_state=seed, n_jobs=1).fit(X, y)
+    if "kept" in parameters:
+        from ferl_bench.tables.defaults_cases import thinned
+
+        return thinned(fitted, *parameters["kept"])  # type: ignore[arg-type]  # rules alone have cases
     return fitted
 
 
@@ -102,6 +110,12 @@ def wide_method(max_rules: int | None = None) -> Method:
     return replace(own, readings=wide_readings, reads_categories=True)
 
 
+def cases_method() -> Method:
+    """Return FERL-wide with the vote of similar cases as a method."""
+    own = ferl_method("wide with cases", {**MODELS["wide"], "cases": True})
+    return replace(own, readings=wide_readings, reads_categories=True)
+
+
 _SETS = ("determinacy", "set_coverage", "set_size", "u65", "u80")
 PAPER_COMPACT = {
     **{"accuracy": 77.77, "aurc": 17.33, "size": 6},
@@ -124,6 +138,7 @@ METHODS = (
     ferl_method("deep, vote", {**MODELS["deep"], "combination": "vote"}),
     ferl_method("deep", MODELS["deep"], PAPER_DEEP),
     *(wide_method(max_rules) for max_rules in (6, 10, 15, 25, 50, None)),
+    cases_method(),
 )
 # The sizes of wide rules that tables of more than the frontier show.
-WIDE = ("FERL-wide", *(f"FERL-wide, {max_rules} rules" for max_rules in (50, 15, 10)))
+WIDE = ("FERL-wide", "FERL-wide with cases", *(f"FERL-wide, {max_rules} rules" for max_rules in (50, 15, 10)))

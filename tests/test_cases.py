@@ -1,0 +1,431 @@
+"""Similar cases: the votes of the oracle, the laws of the term, and what every reading of a model makes of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+
+import javascript
+from ferl import FERLClassifier, load_model, save_model
+from ferl._learn.cases import HOLD, RIDGE, Judged, fitted_votes, with_more_cases
+from ferl._learn.rows import Block
+from ferl._models.cases import N_NEAREST, Cases
+from ferl.editing import edit
+from law_examples import LAW
+from oracle import cases as oracle_cases
+
+Floats = NDArray[np.float64]
+
+
+def rings(n: int = 300, seed: int = 0, classes: int = 2) -> tuple[Floats, NDArray[np.int64]]:
+    """Rows in small clusters of one class each, which neighbours separate and few rules do."""
+    rng = np.random.default_rng(seed)
+    centres = rng.uniform(-3, 3, (24, 3))
+    own = rng.integers(24, size=n)
+    return centres[own] + rng.normal(0, 0.15, (n, 3)), own % classes
+
+
+def mixed(n: int = 240, seed: int = 0) -> tuple[pd.DataFrame, NDArray[np.str_]]:
+    """A table with categories, dates, gaps and many values, whose classes neighbours separate."""
+    X, y = rings(n, seed)
+    rng = np.random.default_rng(seed + 1)
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    frame.loc[rng.random(n) < 0.1, "b"] = np.nan
+    frame["colour"] = np.array(["red", "green", "blue"])[rng.integers(3, size=n)]
+    frame["town"] = [f"t{k}" for k in rng.integers(30, size=n)]
+    frame["day"] = pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(400, size=n), unit="D")
+    return frame, np.array(["no", "yes"])[y]
+
+
+@pytest.fixture(scope="module")
+def clustered() -> tuple[FERLClassifier, Floats, NDArray[np.int64]]:
+    X, y = rings()
+    return FERLClassifier(cases=True, random_state=0).fit(X, y), X, y
+
+
+@pytest.fixture(scope="module")
+def of_mixed() -> tuple[FERLClassifier, pd.DataFrame, NDArray[np.str_]]:
+    X, y = mixed()
+    return FERLClassifier(cases=True, random_state=0, missing_conditions=True).fit(X, y), X, y
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The oracle
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@st.composite
+def case_sets(draw: st.DrawFn) -> tuple[Cases, Floats]:
+    """Cases with gaps, categories, equal values and weights, and rows to judge, some of them cases themselves."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n, d, n_classes = draw(st.integers(1, 60)), draw(st.integers(1, 6)), draw(st.integers(2, 4))
+    n_categories = np.where(rng.random(d) < 0.3, 3, 0).astype(np.int32)
+    grid = draw(st.sampled_from([0.5, 0.01, 1e-9]))
+
+    def table(size: int) -> Floats:
+        numbers = np.round(rng.normal(size=(size, d)) / grid) * grid
+        rows = np.where(n_categories > 0, rng.integers(3, size=(size, d)), numbers)
+        return np.asarray(np.where(rng.random((size, d)) < 0.1, np.nan, rows))
+
+    cases = Cases(
+        row=table(n),
+        label=rng.integers(n_classes, size=n).astype(np.int32),
+        weight=rng.choice([0.5, 1.0, 2.0, 7.0], size=n),
+        place=np.arange(n),
+        centre=rng.normal(size=d),
+        per_unit=rng.choice([0.0, 0.3, 1.0, 20.0], size=d),
+        n_categories=n_categories,
+        strength=rng.uniform(0, 2, len(N_NEAREST)),
+        usual=np.zeros(n_classes),
+    )
+    return cases, np.vstack([table(5), cases.row[:3], np.full((1, d), np.nan)])
+
+
+def expected(cases: Cases, x: Floats, others_alone: bool = False) -> Floats:
+    """What the oracle says that the cases add."""
+    with np.errstate(divide="ignore"):
+        unit = 1 / cases.per_unit
+    distance = oracle_cases.distances(x, cases.row, cases.centre, unit, cases.n_categories > 0)
+    is_equal = ((cases.row == x) | (np.isnan(cases.row) & np.isnan(x))).all(axis=1)
+    kept = ~is_equal if others_alone else np.ones(len(distance), dtype=bool)
+    if not kept.any():
+        return np.zeros(len(cases.usual))
+    strength = dict(zip(N_NEAREST, cases.strength.tolist(), strict=True))
+    return oracle_cases.added(distance[kept], cases.label[kept], cases.weight[kept], cases.frequency, strength)
+
+
+@LAW
+@given(case_sets())
+def test_the_core_adds_what_the_oracle_does(drawn: tuple[Cases, Floats]) -> None:
+    cases, rows = drawn
+    for others_alone in (False, True):
+        found = cases.added(rows, others_alone)
+        wanted = np.array([expected(cases, x, others_alone) for x in rows])
+        np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9)
+
+
+@LAW
+@given(case_sets())
+def test_votes_sum_to_zero_and_do_not_depend_on_threads_or_batches(drawn: tuple[Cases, Floats]) -> None:
+    cases, rows = drawn
+    found = cases.added(rows)
+    np.testing.assert_allclose(found.sum(axis=1), 0, atol=1e-9)
+    assert np.array_equal(found, cases.added(rows, n_threads=3))
+    assert np.array_equal(found, np.vstack([cases.added(rows[k : k + 1]) for k in range(len(rows))]))
+
+
+def test_the_nearest_cases_are_those_of_a_full_search() -> None:
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(5000, 7)) * [1, 1e-6, 1e6, 1, 1, 1, 1] + 1e5
+    none, unit = np.zeros(7, dtype=np.int32), np.array([1, 1e6, 1e-6, 1, 1, 1, 1])
+    cases = Cases(
+        row=X,
+        label=np.zeros(5000, dtype=np.int32),
+        weight=np.ones(5000),
+        place=np.arange(5000),
+        centre=X.mean(axis=0),
+        per_unit=unit,
+        n_categories=none,
+        strength=np.ones(4),
+        usual=np.zeros(2),
+    )
+    rows = rng.normal(size=(50, 7)) * [1, 1e-6, 1e6, 1, 1, 1, 1] + 1e5
+    index, distance = cases.nearest(rows, 31)
+    every = np.array([(np.abs(X - x) * unit).sum(axis=1) / 7 for x in rows])
+    assert np.array_equal(index, np.argsort(every, axis=1, kind="stable")[:, :31])
+    np.testing.assert_allclose(distance, np.sort(every, axis=1)[:, :31], rtol=1e-12)
+
+
+def test_strengths_minimise_the_penalised_loss() -> None:
+    rng = np.random.default_rng(0)
+    y, base = rng.integers(3, size=400).astype(np.int32), np.array([0.1, 0.0, -0.1])
+    score = rng.normal(size=(400, 3)) + 1.5 * np.eye(3)[y]
+    votes = rng.normal(size=(400, 2, 3)) + np.array([0.8, 0.0])[None, :, None] * np.eye(3)[y][:, None]
+    weight = rng.choice([1.0, 2.0], size=400)
+    choice, strength = fitted_votes(Judged(score, votes, y, weight), base)
+    unit = weight * 400 / weight.sum()
+    parts = [votes[:, 0], votes[:, 1]]
+    scale, wanted, losses = oracle_cases.fitted_strength(score, base, parts, y, unit, RIDGE, HOLD)
+    assert choice.scale == pytest.approx(scale, abs=2e-3)
+    np.testing.assert_allclose(strength, wanted, atol=2e-3)
+    before = logsumexp(score, axis=1) - score[np.arange(400), y]
+    assert choice.gain == pytest.approx(np.average(before - losses, weights=weight), abs=1e-5)
+    assert choice.is_used
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Laws
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def test_cases_help_where_neighbours_decide(clustered: tuple[FERLClassifier, Floats, NDArray[np.int64]]) -> None:
+    clf, X, y = clustered
+    rows, labels = rings(400, seed=0)
+    plain = FERLClassifier(random_state=0).fit(X, y)
+    assert clf.cases_ is not None
+    assert clf.cases_.is_used
+    assert clf.n_cases_ == len(X)
+    assert clf.score(rows[300:], labels[300:]) > plain.score(rows[300:], labels[300:])
+
+
+def test_noise_gets_no_cases_and_the_same_model_to_the_last_bit() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 4)), rng.integers(2, size=200)
+    tried, plain = (FERLClassifier(cases=own, random_state=0).fit(X, y) for own in (True, False))
+    assert tried.cases_ is not None
+    assert not tried.cases_.is_used
+    assert plain.cases_ is None
+    assert np.array_equal(tried.predict_proba(X), plain.predict_proba(X))
+    with pytest.raises(ValueError, match="keeps no cases: cases are not used"):
+        tried.similar(X)
+    with pytest.raises(ValueError, match="fitted with cases=False"):
+        plain.similar(X)
+
+
+@pytest.mark.parametrize("table", [rings, mixed])
+def test_row_order_threads_batches_and_copies_change_no_bit(table: Any) -> None:
+    X, y = table(200)
+    take = (lambda rows: X.iloc[rows]) if isinstance(X, pd.DataFrame) else (lambda rows: X[rows])
+    order = np.random.default_rng(5).permutation(200)
+    fits = [
+        FERLClassifier(cases=True, random_state=0).fit(X, y),
+        FERLClassifier(cases=True, random_state=0, n_jobs=2).fit(take(order), y[order]),
+    ]
+    answers = [clf.predict_proba(X) for clf in fits]
+    assert fits[0].cases_ is not None
+    assert fits[0].cases_.is_used
+    assert np.array_equal(answers[0], answers[1])
+    assert np.array_equal(answers[0], np.vstack([fits[0].predict_proba(take([k])) for k in range(200)]))
+    twice = np.append(np.arange(200), np.arange(60))
+    weight = np.where(np.arange(200) < 60, 2.0, 1.0)
+    heavy = FERLClassifier(cases=True, random_state=0).fit(X, y, sample_weight=weight)
+    copied = FERLClassifier(cases=True, random_state=0).fit(take(twice), y[twice])
+    assert np.array_equal(heavy.predict_proba(X), copied.predict_proba(X))
+
+
+def test_what_cases_add_is_continuous(clustered: tuple[FERLClassifier, Floats, NDArray[np.int64]]) -> None:
+    """Halving the steps of a walk halves the largest change: there is no jump where neighbours change places."""
+    clf, X, _ = clustered
+    cases = clf.model_.cases
+    assert cases is not None
+    largest = []
+    for n in (20_001, 80_001):
+        walk = X[0] + np.linspace(0, 1, n)[:, None] * (X[7] - X[0])
+        largest.append(np.abs(np.diff(cases.added(walk), axis=0)).max())
+    assert largest[1] < 0.5 * largest[0]
+
+
+def test_far_from_all_cases_nothing_is_added(clustered: tuple[FERLClassifier, Floats, NDArray[np.int64]]) -> None:
+    clf, X, _ = clustered
+    cases = clf.model_.cases
+    assert cases is not None
+    near, far = (np.abs(cases.added(X[:5] + away)).max() for away in (0.0, 1e6))
+    assert near > 1
+    assert far < 1e-3
+    assert clf.predict_evidence(X[:1] + 1e6).ignorance[0] == 1
+    np.testing.assert_allclose(clf.predict_proba(X[:1] + 1e6)[0], clf.model_.class_frequency, atol=1e-9)
+
+
+def test_contributions_add_up_to_the_scores(of_mixed: tuple[FERLClassifier, pd.DataFrame, Any]) -> None:
+    clf, X, _ = of_mixed
+    scores = clf.decision_function(X)
+    parts, by_feature = clf.contributions(X), clf.feature_contributions(X)
+    assert parts.shape[1] == clf.model_.n_terms + 1
+    assert by_feature.shape[1] == X.shape[1] + 2
+    for own in (parts, by_feature):
+        summed = own.sum(axis=1)
+        np.testing.assert_allclose(summed[:, 1] - summed[:, 0], scores, atol=1e-12)
+    np.testing.assert_array_equal(by_feature[:, -2], parts[:, -2])
+
+
+def test_evidence_keeps_its_laws(of_mixed: tuple[FERLClassifier, pd.DataFrame, Any]) -> None:
+    clf, X, _ = of_mixed
+    evidence = clf.predict_evidence(X)
+    assert (evidence.belief <= evidence.probability + 1e-15).all()
+    assert (evidence.probability <= evidence.plausibility + 1e-15).all()
+    np.testing.assert_allclose(evidence.belief.sum(axis=1) + evidence.ignorance, 1)
+    np.testing.assert_array_equal(evidence.probability, clf.predict_proba(X))
+    small, large = clf.predict_set(X, level=0.5), clf.predict_set(X, level=0.9)
+    assert (small <= large).all()
+
+
+def test_a_training_row_is_no_case_of_itself_while_it_is_learned_from(
+    clustered: tuple[FERLClassifier, Floats, NDArray[np.int64]],
+) -> None:
+    clf, X, y = clustered
+    cases = clf.model_.cases
+    assert cases is not None
+    alone, itself = cases.added(X, others_alone=True), cases.added(X)
+    towards = np.arange(len(y))
+    assert (itself[towards, y] > alone[towards, y]).mean() > 0.9
+    rotated = cases.keep(np.arange(len(X)) % 2 == 0)
+    assert rotated is not None
+    others = X[~np.isin(np.arange(len(X)), rotated.place)]
+    np.testing.assert_array_equal(rotated.added(others), rotated.added(others, others_alone=True))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Readings
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def test_files_keep_every_bit(of_mixed: tuple[FERLClassifier, pd.DataFrame, Any], tmp_path: Path) -> None:
+    clf, X, _ = of_mixed
+    save_model(clf, tmp_path / "model.json")
+    again = load_model(tmp_path / "model.json")
+    assert np.array_equal(clf.predict_proba(X), again.predict_proba(X))
+    assert str(again.cases_) == str(clf.cases_)
+    assert again.similar(X[:3]).case.tolist() == clf.similar(X[:3]).case.tolist()
+
+
+def test_onnx_gives_the_same_answers(of_mixed: tuple[FERLClassifier, pd.DataFrame, Any]) -> None:
+    pytest.importorskip("onnxruntime")
+    from ferl.onnx import onnx_inputs, to_onnx
+    from onnx_examples import assert_answers, run, session_of
+
+    clf, X, _ = of_mixed
+    found = run(session_of(to_onnx(clf, contributions=True)), onnx_inputs(clf, X))
+    assert_answers(found, clf, X)
+    np.testing.assert_allclose(found["contributions"], clf.contributions(X), atol=1e-11)
+
+
+def test_the_page_gives_the_same_answers(of_mixed: tuple[FERLClassifier, pd.DataFrame, Any]) -> None:
+    clf, X, _ = of_mixed
+    rows = clf.columns_.encode(X)[:40]
+    found = javascript.judge(clf.model_, rows)
+    evidence = clf.predict_evidence(X[:40])
+    np.testing.assert_allclose(found["probability"], evidence.probability, atol=1e-11)
+    np.testing.assert_allclose(found["ignorance"], evidence.ignorance, atol=1e-9)
+    np.testing.assert_allclose(found["featureContributions"], clf.feature_contributions(X[:40]), atol=1e-11)
+
+
+def test_one_prepared_row_has_the_same_bits(of_mixed: tuple[FERLClassifier, pd.DataFrame, Any]) -> None:
+    clf, X, _ = of_mixed
+    prepared, answers = clf.predictor(), clf.predict_proba(X)
+    for k in range(5):
+        assert np.array_equal(prepared.predict_proba(X.iloc[k].to_dict()), answers[k])
+
+
+def test_later_rows_become_cases() -> None:
+    X, y = rings(300)
+    clf = FERLClassifier(cases=True, random_state=0).partial_fit(X[:200], y[:200])
+    before = clf.n_cases_
+    clf.partial_fit(X[200:], y[200:])
+    assert (before, clf.n_cases_) == (200, 300)
+    bounded = FERLClassifier(cases=True, n_cases=150, random_state=0).partial_fit(X[:200], y[:200])
+    assert bounded.n_cases_ == 150
+    assert bounded.partial_fit(X[200:], y[200:]).n_cases_ == 150
+
+
+def test_equal_rows_of_a_later_block_are_one_case(
+    clustered: tuple[FERLClassifier, Floats, NDArray[np.int64]],
+) -> None:
+    clf, X, y = clustered
+    cases = clf.model_.cases
+    assert cases is not None
+    block = Block(X[:50], y[:50].astype(np.int32), np.ones(50))
+    more = with_more_cases(cases, block, 1000)
+    assert more.n_cases == cases.n_cases
+    assert more.weight.sum() == cases.weight.sum() + 50
+
+
+def test_there_is_no_proof_about_cases(clustered: tuple[FERLClassifier, Floats, NDArray[np.int64]]) -> None:
+    clf, X, _ = clustered
+    with pytest.raises(ValueError, match="no proof"):
+        clf.certified_radius(X[:2])
+    assert clf.lipschitz_ == np.inf
+    assert "Proven" not in str(clf.stability_report(X))
+    with pytest.raises(ValueError, match="cannot be held to a direction"):
+        FERLClassifier(cases=True, monotonic_cst=[1, 0, 0]).fit(X, clf.predict(X))
+
+
+def test_a_change_that_is_named_changes_the_label(
+    clustered: tuple[FERLClassifier, Floats, NDArray[np.int64]],
+) -> None:
+    clf, X, _ = clustered
+    n_found = 0
+    for k in range(12):
+        for change in clf.explain(X[k]).changes:
+            n_found += 1
+            other = X[k].copy()
+            other[int(change.feature[1:])] = change.exact
+            assert clf.predict(other[None])[0] == change.label != clf.predict(X[k : k + 1])[0]
+    assert n_found > 10
+
+
+def test_a_case_that_is_struck_out_votes_no_more(
+    clustered: tuple[FERLClassifier, Floats, NDArray[np.int64]],
+) -> None:
+    clf, X, y = clustered
+    nearest = clf.similar(X[:1], n=2)
+    struck = edit(clf).strike(int(nearest.case[0, 0]))
+    assert struck.similar(X[:1], n=1).case[0, 0] == nearest.case[0, 1]
+    change = (struck.decision_function(X[:1]) - clf.decision_function(X[:1]))[0]
+    towards = 1 if nearest.label[0, 0] == 1 else -1
+    moved = towards * -change / 2  # scores of two classes are opposite
+    assert moved == pytest.approx(nearest.adds[0, 0], abs=0.01)  # frequencies change with the cases, too
+    assert struck.cost(X, y).n_changed >= 0
+    plain = FERLClassifier(random_state=0).fit(X, y)
+    np.testing.assert_allclose(edit(clf).strike().predict_proba(X), plain.predict_proba(X), atol=1e-12)
+    with pytest.raises(ValueError, match="There is no case 12345"):
+        edit(clf).strike(12345)
+    with pytest.raises(ValueError, match="follows no direction"):
+        edit(clf).monotone(0, 1)
+
+
+def test_a_forbidden_feature_counts_in_no_distance(of_mixed: tuple[FERLClassifier, pd.DataFrame, Any]) -> None:
+    clf, X, _ = of_mixed
+    for name in ("a", "colour", "town", "day"):
+        other = X.copy()
+        other[name] = X[name].to_numpy()[::-1]
+        forbidden = edit(clf).forbid(name)
+        assert np.array_equal(forbidden.predict_proba(X), forbidden.predict_proba(other)), name
+
+
+def test_similar_cases_as_text_frame_and_html(of_mixed: tuple[FERLClassifier, pd.DataFrame, Any]) -> None:
+    clf, X, y = of_mixed
+    found = clf.similar(X[:3], n=4)
+    assert (np.diff(found.distance, axis=1) >= 0).all()
+    assert found.label.tolist() == [[y[case] for case in row] for row in found.case.tolist()]
+    frame = found.to_frame()
+    assert len(frame) == 12
+    assert frame["town"].tolist() == X["town"].to_numpy()[found.case.ravel()].tolist()
+    assert "class" in str(found)
+    assert "<table" in found.to_html()
+    with pytest.raises(ValueError, match="n is 0"):
+        clf.similar(X, n=0)
+
+
+def test_the_number_of_cases_is_bounded() -> None:
+    X, y = rings(400)
+    few = FERLClassifier(cases=True, n_cases=100, random_state=0).fit(X, y)
+    assert few.n_cases_ == 100
+    with pytest.warns(UserWarning, match="n_cases=5 has no effect: cases is False"):
+        FERLClassifier(n_cases=5).fit(X, y)
+
+
+def test_a_class_without_a_case_has_a_frequency() -> None:
+    cases = replace(
+        Cases(
+            row=np.zeros((2, 1)),
+            label=np.array([0, 0], dtype=np.int32),
+            weight=np.ones(2),
+            place=np.arange(2),
+            centre=np.zeros(1),
+            per_unit=np.ones(1),
+            n_categories=np.zeros(1, dtype=np.int32),
+            strength=np.ones(4),
+            usual=np.zeros(3),
+        )
+    )
+    assert (cases.frequency > 0).all()
+    assert np.isfinite(cases.added(np.zeros((1, 1)))).all()
