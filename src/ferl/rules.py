@@ -76,7 +76,7 @@ class FERLClassifier(FERLEstimator[RuleModel]):
         and how strongly they count; ``cases_`` has what it found. The model then keeps training rows: see
         docs/guide/cases.md on what a model file holds.
     n_cases : int, default=20_000
-        Largest number of training rows that are kept as cases, chosen at random.
+        Largest number of training rows that are kept as cases. Those that others do not predict are kept first.
     support_gate : bool, default=True
         Fade out rules outside the training range, so that far-away rows get ignorance instead of a confident answer.
     gate_margin : float, default=1.0

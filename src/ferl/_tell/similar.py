@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,8 +16,9 @@ from ferl._tables import OneRow, add_up_derived, data_frame
 from ferl._tell.page import Readable, Section, Table
 from ferl._tell.statements import weight_text
 from ferl._util.arrays import Floats, Ints
-from ferl._util.text import listed, number_text, spoken, value_text
+from ferl._util.text import number_text, spoken, value_text
 
+MAX_SHOWN = 6  # features that a printed table shows
 N_DIFFERING = 3  # features that are named as those in which a case differs most
 _LEAST_SHARE = 0.05  # of the distance, that a feature must make to be named
 
@@ -93,28 +95,21 @@ class SimilarCases(Readable):
         return [self._section(k) for k in range(len(self.case))]
 
     def _section(self, row: int) -> Section:
-        shown = list(dict.fromkeys(name for own in self.differs[row] for name in own))
-        place = [self.names.index(name) for name in shown]
-        first = ("this row", "", "", "", *(value_text(self.rows[row][f]) for f in place))
-        cases = [
-            (
-                f"case {case}",
-                spoken(label),
-                number_text(distance, 2),
-                weight_text(added),
-                *(value_text(values[f]) for f in place),
-            )
-            for case, label, distance, added, values in zip(
-                self.case[row].tolist(),
-                self.label[row].tolist(),
-                self.distance[row].tolist(),
-                self.adds[row].tolist(),
-                self.values[row],
-                strict=True,
-            )
+        """The row beside its cases, in the features in which these differ most."""
+        counted = Counter(name for own in self.differs[row] for name in own)
+        place = [self.names.index(name) for name, _ in counted.most_common(MAX_SHOWN)]
+        headings = ("", "this row", *(f"case {case}" for case in self.case[row].tolist()))
+        facts = [
+            ("class", "", *map(spoken, self.label[row].tolist())),
+            ("distance", "", *(number_text(own, 2) for own in self.distance[row].tolist())),
+            ("adds", "", *map(weight_text, self.adds[row].tolist())),
         ]
-        table = Table(("", "class", "distance", "adds", *shown), (first, *cases))
-        return Section("Similar known cases" if len(self.case) == 1 else f"Row {row}", (table,))
+        values = [
+            (self.names[f], value_text(self.rows[row][f]), *(value_text(own[f]) for own in self.values[row]))
+            for f in place
+        ]
+        title = "Similar known cases" if len(self.case) == 1 else f"Similar known cases of row {row}"
+        return Section(title, (Table(headings, (*facts, *values)),))
 
 
 def similar_cases(model: RuleModel, rows: Floats, n: int, n_threads: int) -> SimilarCases:
@@ -211,8 +206,3 @@ def case_line(model: RuleModel, row: Floats, label: int, added: float) -> str:
     factor = float(np.exp(min(abs(added), 700.0)))
     odds = f"odds {'x' if added >= 0 else '/'} {number_text(factor, 2)}"
     return f"{count} of the {n} most similar known rows were {spoken(model.labels[label])} ({odds})."
-
-
-def differing_text(names: tuple[str, ...]) -> str:
-    """The features in which a case differs most, for sentences."""
-    return listed(names) if names else "nothing that counts"

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ferl_bench.render import Report
 from ferl_bench.table import Request, Table
@@ -14,7 +13,6 @@ from ferl_bench.tables.defaults import Alternatives, run_alternatives
 
 if TYPE_CHECKING:
     from ferl import FERLClassifier
-    from ferl._models.cases import Cases
 
 # Each line changes one thing. Names in capitals are constants of ferl._learn.cases; "kept" thins the cases out.
 CASES: dict[str, Any] = {"cases": True}
@@ -30,45 +28,18 @@ CHANGES: tuple[tuple[str, dict[str, Any]], ...] = (
 
 
 def thinned(fitted: FERLClassifier, how: str, share: float) -> FERLClassifier:
-    """Return the classifier with a share of its cases: random ones, or those that Hart's rule condenses them to."""
-    from ferl._learn.cases import with_average
+    """Return the classifier with a share of its cases: random ones, or those that are kept above n_cases."""
+    from ferl._learn.cases import condensed, with_average
 
     model = fitted.model_
     if model.cases is None:
         return fitted
     n_kept = max(int(share * model.cases.n_cases), 2)
-    kept = np.zeros(model.cases.n_cases, dtype=bool)
-    kept[:n_kept] = True  # their order is random
-    if how == "condensed":
-        kept = condensed(model.cases, n_kept)
-    fewer = model.cases.keep(kept)
+    is_first = np.arange(model.cases.n_cases) < n_kept  # their order is random
+    fewer = condensed(model.cases, n_kept) if how == "condensed" else model.cases.keep(is_first)
     assert fewer is not None
     fitted.model_ = replace(model, cases=with_average(fewer))
     return fitted
-
-
-def condensed(cases: Cases, n_kept: int) -> NDArray[np.bool_]:
-    """Return which cases Hart's rule keeps: those that the nearest kept one does not predict; then random ones.
-
-    P. Hart, The condensed nearest neighbor rule, 1968.
-    """
-    kept = np.zeros(cases.n_cases, dtype=bool)
-    kept[0] = True
-    for _ in range(20):
-        before = int(kept.sum())
-        for first in range(0, cases.n_cases, 256):  # in blocks: the rule one row at a time would take hours
-            rows = np.arange(first, min(first + 256, cases.n_cases))
-            own = cases.keep(kept)
-            assert own is not None
-            nearest = own.nearest(cases.row[rows], 1)[0][:, 0]
-            wrong = rows[(own.label[nearest] != cases.label[rows]) & ~kept[rows]]
-            kept[wrong[: n_kept - int(kept.sum())]] = True
-            if kept.sum() >= n_kept:
-                return kept
-        if kept.sum() == before:
-            break
-    kept[np.flatnonzero(~kept)[: n_kept - int(kept.sum())]] = True
-    return kept
 
 
 def run_defaults_cases(request: Request) -> Report:
