@@ -21,8 +21,9 @@ from ferl._learn.grown import GrownRules, rule_options
 from ferl._learn.rows import Block
 from ferl._models.cases import N_NEAREST, CaseChoice, Cases
 from ferl._models.novelty import LEAST_EVIDENCE
-from ferl._models.rule_model import RuleModel
+from ferl._models.rule_model import RuleModel, base_scores
 from ferl._models.settings import RuleSettings
+from ferl._models.tree import FuzzyTree
 from ferl._tables import with_derived
 from ferl._util.arrays import Floats, Ints
 from ferl._util.threads import n_threads, one_blas_thread
@@ -30,6 +31,7 @@ from ferl._util.threads import n_threads, one_blas_thread
 # Chosen on the calibration parts of 42 tables (ferl bench defaults-cases); all of them lie on a plateau.
 RIDGE = 2.0  # rows that hold the strengths of the votes at 0
 HOLD = 10.0  # rows that hold the scale of the rules' scores at 1
+PRUNE = 2.0  # times the divergence that pruning may cost: a quarter fewer rules, at the same accuracy
 LEAST_GAIN = 1.0  # standard errors by which cases must lower the log-loss
 N_PARTS = 3
 MANY_ROWS = 1000  # from so many on, one part judges
@@ -40,27 +42,37 @@ _MEASURED_ROWS = 1024  # by which the evidence of columns, and the average of th
 _DIGITS = 4  # behind the point, of scale and strengths: rounding of sums must not show
 
 
-def with_cases(model: RuleModel, settings: RuleSettings, ground: Ground, report: Any) -> RuleModel:
-    """The model with cases, where inner validation finds that they help, and what it found.
+def chosen_cases(
+    settings: RuleSettings, ground: Ground, report: Any
+) -> tuple[RuleSettings, CaseChoice | None, Floats | None]:
+    """How rules are learned beside cases, what inner validation found about these, and the strengths of their votes.
+
+    Cases carry a part of what rules would have to: beside them, pruning may cost twice as much. The settings stay as
+    they are where cases do not help, so that the model is the one without cases.
 
     Parameters
     ----------
-    model : RuleModel
-        Learned on all rows.
     settings : RuleSettings
-        How rules are learned.
+        How rules are learned without cases.
     ground : Ground
-        What the rules were learned on.
+        What they are learned on.
     report : callable or None
         Shows progress.
     """
-    tried = _judged(model, settings, ground, report)
+    if not settings.cases:
+        return settings, None, None
+    root, fewer = ground.root(), replace(settings, prune=PRUNE * settings.prune)
+    tried = _judged(root, replace(fewer, effort=1), ground, report)
     if tried is None:
-        return replace(model, case_choice=CaseChoice(False, 0.0, 0.0, 0, 1.0))
-    choice, strength = fitted_votes(tried, model.base)
-    model = replace(model, case_choice=choice)
-    if not choice.is_used:
-        return model
+        return settings, CaseChoice(False, 0.0, 0.0, 0, 1.0), None
+    choice, strength = fitted_votes(tried, base_scores(root.class_weight[0]))
+    return (fewer, choice, strength) if choice.is_used else (settings, choice, None)
+
+
+def with_cases(
+    model: RuleModel, settings: RuleSettings, ground: Ground, choice: CaseChoice, strength: Floats
+) -> RuleModel:
+    """The model with cases, whose votes count as strongly as inner validation chose."""
     n_most, neighbours = int(settings.n_cases), model.neighbours
     rows = _model_rows(model, ground, CANDIDATES * n_most)
     cases = Cases(
@@ -75,7 +87,7 @@ def with_cases(model: RuleModel, settings: RuleSettings, ground: Ground, report:
         usual=np.zeros(len(model.classes)),
     )
     cases = with_average(condensed(cases, n_most, n_threads(settings.n_jobs)))
-    return scaled_rules(replace(model, cases=cases), choice.scale)
+    return scaled_rules(replace(model, cases=cases, case_choice=choice), choice.scale)
 
 
 def condensed(cases: Cases, n_most: int, n_threads: int = 1) -> Cases:
@@ -176,14 +188,14 @@ class Judged:
     weight: Floats
 
 
-def _judged(model: RuleModel, settings: RuleSettings, ground: Ground, report: Any) -> Judged | None:
+def _judged(root: FuzzyTree, settings: RuleSettings, ground: Ground, report: Any) -> Judged | None:
     """Rows of all parts that judge, each by rules and cases of the other parts; None where there are too few rows."""
-    sample, n_classes = ground.sample, len(model.classes)
+    sample, n_classes = ground.sample, ground.facts.n_classes
     n = sample.n_rows
     if n_classes < 2 or n < LEAST_ROWS:
         return None
     part, found = parts_of(sample.y, N_PARTS), []
-    options = rule_options(replace(settings, effort=1), ground)
+    options = rule_options(settings, ground)
     for judge in range(1 if n >= MANY_ROWS else N_PARTS):
         # Rows that come many times are in every part, as new rows like them will be among the cases.
         is_many = sample.weight >= N_PARTS
@@ -196,7 +208,7 @@ def _judged(model: RuleModel, settings: RuleSettings, ground: Ground, report: An
             _core.grow_rules(sample.part(others.astype(np.int32), weight[others]), options, report),
             ground.facts.n_categories,
         )
-        found.append(_judged_part(rules, model, ground, judges, others, weight[others], int(settings.n_cases)))
+        found.append(_judged_part(rules, root, ground, judges, others, weight[others], int(settings.n_cases)))
         found[-1] = replace(found[-1], weight=(sample.weight * share)[judges])
     if not found:
         return None
@@ -204,12 +216,12 @@ def _judged(model: RuleModel, settings: RuleSettings, ground: Ground, report: An
 
 
 def _judged_part(
-    rules: GrownRules, model: RuleModel, ground: Ground, judges: Any, others: Any, weight: Floats, n_most: int
+    rules: GrownRules, root: FuzzyTree, ground: Ground, judges: Any, others: Any, weight: Floats, n_most: int
 ) -> Judged:
     """Some rows by rules and cases of the others."""
     sample, threads = ground.sample, n_threads(ground.settings.n_jobs)
-    x, y, profile = sample.x, sample.y, model.tree.profile
-    score = np.empty((len(judges), len(model.classes)))
+    x, y, profile, n_classes = sample.x, sample.y, root.profile, ground.facts.n_classes
+    score = np.empty((len(judges), n_classes))
     judged = np.ascontiguousarray(x[judges])
     rules.scores.scores(judged, threads, score)
     evidence = rules.evidence_by_column(x[others[:_MEASURED_ROWS]], threads)
@@ -225,7 +237,7 @@ def _judged_part(
         per_unit=np.sqrt(relative / profile.total_variance),
         n_categories=ground.facts.n_categories,
         strength=np.ones(len(N_NEAREST)),
-        usual=np.zeros(len(model.classes)),
+        usual=np.zeros(n_classes),
     )
     votes = condensed(cases, n_most, threads).votes(judged, n_threads=threads)
     return Judged(score - score.mean(axis=1, keepdims=True), votes, y[judges], np.ones(len(judges)))

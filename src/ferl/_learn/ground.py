@@ -144,6 +144,20 @@ class Ground:
         read = {j: order for j, order in self.orders.items() if j not in self.replaced}
         return category_conditions(word_conditions(self.words), self.facts.categories, read, self.facts.category_weight)
 
+    def root(self) -> FuzzyTree:
+        """A tree without conditions: class weights, means and variances over all rows."""
+        alone = {
+            "parent": np.full(1, -1, dtype=np.int32),
+            "feature": np.full(1, -1, dtype=np.int32),
+            "trapezoid": np.array([[-np.inf, -np.inf, np.inf, np.inf]]),
+            "share": np.ones(1),
+            "category_start": np.zeros(2, dtype=np.int32),
+            "category": np.zeros(0),
+            "gain": np.zeros(1),
+            "key_bound": np.zeros(1, dtype=np.uint64),
+        }
+        return self.summed(alone, 0, "shrinkage", 5.0, None, None)[0]
+
     def summed(
         self,
         grown: dict[str, Any],

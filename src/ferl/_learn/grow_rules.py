@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ferl import _core
-from ferl._learn.cases import with_cases
+from ferl._learn.cases import chosen_cases, with_cases
 from ferl._learn.consequents import level_columns
 from ferl._learn.derive import NewColumn, day_columns
 from ferl._learn.ground import CONDITIONS, UNBOUNDED, Ground
@@ -35,6 +35,7 @@ def fit_rules(settings: RuleSettings, rows: Rows) -> RuleModel:
         ground = Ground.prepared(settings, rows).deriving()
         if days := _days_beyond(settings, ground, report):
             ground = ground.with_columns(days)
+        settings, choice, strength = chosen_cases(settings, ground, report)
         grown = _core.grow_rules(ground.sample, rule_options(settings, ground), report)
         facts = ground.facts
         node = grown["rule_node"]
@@ -64,9 +65,9 @@ def fit_rules(settings: RuleSettings, rows: Rows) -> RuleModel:
     )
     weight = facts.category_weight
     own = {j: weight[j].sum(axis=1) * facts.scale for j in model.condition_columns.tolist() if j in weight}
-    model = replace(model, category_weight=own)
-    if settings.cases:
-        model = with_cases(model, settings, ground, report)
+    model = replace(model, category_weight=own, case_choice=choice)
+    if choice is not None and strength is not None:
+        model = with_cases(model, settings, ground, choice, strength)
     model = model.measured(candidates, n_most)
     if settings.verbose > 0:
         for feature in model.leaving_features:

@@ -42,6 +42,15 @@ class Curvature(FrozenArrays):
     classes: Floats
 
 
+def base_scores(weight: Floats) -> Floats:
+    """Scores of the class frequencies, from the weight of each class; see :attr:`RuleModel.base`."""
+    if not weight.any():
+        return np.zeros(len(weight))
+    least = min(1.0, float(weight[weight > 0].min())) / 2
+    logs = np.log(np.where(weight > 0, weight, least) / weight.sum()).round(12)
+    return np.asarray(logs - logs.mean())
+
+
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class RuleModel(Model):
     """A prior and terms that add up.
@@ -180,12 +189,7 @@ class RuleModel(Model):
         A class without rows counts as half a row, or half of the rarest other class if that is less. Twelve digits, so
         that classes that weights made equally frequent have equal scores.
         """
-        weight = self.tree.class_weight[0]
-        if not weight.any():
-            return np.zeros(len(weight))
-        least = min(1.0, float(weight[weight > 0].min())) / 2
-        logs = np.log(np.where(weight > 0, weight, least) / weight.sum()).round(12)
-        return np.asarray(logs - logs.mean())
+        return base_scores(self.tree.class_weight[0])
 
     @cached_property
     def gated_columns(self) -> Ints:

@@ -48,7 +48,7 @@ def fit(parameters: Mapping[str, Any], X: Any, y: Any, seed: int) -> Classifier:
     if "kept" in parameters:
         from ferl_bench.tables.defaults_cases import thinned
 
-        return thinned(fitted, *parameters["kept"])  # type: ignore[arg-type]  # rules alone have cases
+        return thinned(fitted, *parameters["kept"])
     return fitted
 
 
