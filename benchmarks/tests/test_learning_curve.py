@@ -185,9 +185,7 @@ def test_statements_count_what_a_model_has() -> None:
 
 
 @pytest.mark.usefixtures("small")
-def test_the_page_has_every_size_the_ideal_and_what_is_missing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_page_has_every_size_the_ideal_and_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(learning_curve, "YARDSTICK", "Logistic regression")
     monkeypatch.setattr(learning_curve, "MOST_ROWS", {"FERL": 400})  # sine-2 has more
     asked = request(tmp_path, sizes=[100, inf], methods=FAST)
