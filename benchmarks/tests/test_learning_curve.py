@@ -186,7 +186,8 @@ def test_statements_count_what_a_model_has() -> None:
 
 @pytest.mark.usefixtures("small")
 def test_the_page_has_every_size_the_ideal_and_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(growth, "_yardstick_seconds", lambda *arguments: 0.5)
+    monkeypatch.setattr(learning_curve, "YARDSTICK", "Logistic regression")
+    monkeypatch.setattr(learning_curve, "MOST_ROWS", {"FERL": 400})  # sine-2 has more
     asked = request(tmp_path, sizes=[100, inf], methods=FAST)
     report: Any = learning_curve.run_learning_curve(asked)
     overview, ideals, mixed, sine = report.sections
@@ -197,14 +198,22 @@ def test_the_page_has_every_size_the_ideal_and_what_is_missing(tmp_path: Path, m
     assert report.failures == ["mixed-absent: mixed-absent needs --data DIR"]
     assert ideals.header[-1] == learning_curve.IDEAL
     assert float(ideals.rows[0][-1]) > float(ideals.rows[0][4])  # a line cannot follow a sine
+    assert ideals.rows[0][3] == ""  # more rows than FERL is given here
     assert [row[1] for row in mixed.rows] == ["100", "100", "320", "320"]
     assert "±" in mixed.rows[0][2]  # two seeds
     assert "±" not in mixed.rows[2][2]  # all rows: one
     assert sine.rows[-1][0] == learning_curve.IDEAL
     points = report.data["curves"]["mixed-here"]["points"]
-    assert all(one["mean"]["ratio"] == pytest.approx(one["mean"]["fit_seconds"] / 0.5) for one in points)
+    seconds = {one["rows"]: one["mean"]["fit_seconds"] for one in points if one["method"] == FAST[1]}
+    ratios = {one["rows"]: one["mean"]["ratio"] for one in points if one["method"] == FAST[0]}
+    assert ratios == {
+        one["rows"]: pytest.approx(one["mean"]["fit_seconds"] / seconds[one["rows"]])
+        for one in points
+        if one["method"] == FAST[0]
+    }
+    assert not any("ratio" in one["mean"] for one in points if one["method"] == FAST[1])
     n_lines = len((tmp_path / "results.jsonl").read_text().splitlines())
-    assert n_lines == 10  # two methods; two seeds of 100 rows, one of all; then one and one
+    assert n_lines == 9  # two methods; two seeds of 100 rows, one of all; then one and one, but for FERL on all
     learning_curve.run_learning_curve(asked)
     assert len((tmp_path / "results.jsonl").read_text().splitlines()) == n_lines  # all known
 

@@ -36,20 +36,23 @@ class BlockScores {
     for (std::size_t c = 0; c < n_classes; ++c) std::fill_n(by_class_.data() + c * kBlockRows, n, weights_->prior[c]);
     if (behind_) size.assign(n, weights_->prior_size);
     add_rules(n);
+    sum_.resize(n * n_classes);
+    for (std::size_t c = 0; c < n_classes; ++c)
+      for (std::size_t i = 0; i < n; ++i) sum_[i * n_classes + c] = by_class_[c * kBlockRows + i];
     add_curves(n);
     if (weights_->cases) add_cases(block);
     support = product_of_gates(n);
     score.resize(n * n_classes);
-    for (std::size_t c = 0; c < n_classes; ++c)
-      for (std::size_t i = 0; i < n; ++i)
-        score[i * n_classes + c] = mixed(by_class_[c * kBlockRows + i], fade_[i], weights_->base[c]);
+    for (std::size_t i = 0; i < n; ++i)
+      for (std::size_t c = 0; c < n_classes; ++c)
+        score[i * n_classes + c] = mixed(sum_[i * n_classes + c], fade_[i], weights_->base[c]);
     for (std::size_t i = 0; behind_ && i < n; ++i) size[i] *= fade_[i];
   }
 
   // The sum of the absolute weights of a row that did not cancel, as far as the gates are open.
   double net(std::size_t i) const {
     const std::size_t n_classes = weights_->n_classes;
-    const auto gated = [&](std::size_t c) { return by_class_[c * kBlockRows + i] * fade_[i]; };
+    const auto gated = [&](std::size_t c) { return sum_[i * n_classes + c] * fade_[i]; };
     double mean = 0, sum = 0;
     for (std::size_t c = 0; c < n_classes; ++c) mean += gated(c);
     mean /= static_cast<double>(n_classes);
@@ -130,10 +133,15 @@ class BlockScores {
         const Bin* bins = bins_.data() + axis.input * kBlockRows;
         for (std::size_t i = 0; i < n; ++i) cell[i] += axis.step[bins[i]];
       }
-      for (std::size_t c = 0; c < n_classes; ++c) {
-        double* sum = by_class_.data() + c * kBlockRows;
-        for (std::size_t i = 0; i < n; ++i) sum[i] += curves.value[cell[i] * n_classes + c];
-      }
+      // The values of a cell are one after the other, so the sums are, too.
+      const double* value = curves.value.data();
+      double* sum = sum_.data();
+      if (n_classes == 2)
+        for (std::size_t i = 0; i < n; ++i)
+          for (std::size_t c = 0; c < 2; ++c) sum[2 * i + c] += value[2 * cell[i] + c];
+      else
+        for (std::size_t i = 0; i < n; ++i)
+          for (std::size_t c = 0; c < n_classes; ++c) sum[i * n_classes + c] += value[cell[i] * n_classes + c];
       if (!behind_) continue;
       for (std::size_t i = 0; i < n; ++i) size[i] += curves.size[cell[i]];
       for (std::size_t i = 0; i < n; ++i) thinnest_[i] = std::max(thinnest_[i], behind_->thinness(cell[i]));
@@ -145,7 +153,7 @@ class BlockScores {
     of_cases_.resize(n_classes);
     for (std::size_t i = 0; i < block.size; ++i) {
       weights_->cases->add(block.x.row(block.first + i), block.x.column_stride, search_, of_cases_.data());
-      for (std::size_t c = 0; c < n_classes; ++c) by_class_[c * kBlockRows + i] += of_cases_[c];
+      for (std::size_t c = 0; c < n_classes; ++c) sum_[i * n_classes + c] += of_cases_[c];
       for (std::size_t c = 0; behind_ && c < n_classes; ++c) size[i] += std::fabs(of_cases_[c]);
     }
   }
@@ -175,7 +183,8 @@ class BlockScores {
   std::vector<double> columns_, phi_, by_class_;  // [column], [depth], [class], each with the rows of the block
   std::vector<double> of_cases_;                  // [class]
   CaseSearch search_;
-  std::vector<Bin> bins_;  // [input of the curves], likewise
+  std::vector<Bin> bins_;    // [input of the curves], likewise
+  std::vector<double> sum_;  // [row][class]: of the prior, rules and curves
   double support_[2 * kBlockRows], fade_[kBlockRows], thinnest_[kBlockRows];
 };
 

@@ -13,7 +13,15 @@ if TYPE_CHECKING:
     from ferl._tell.overview import Overview
     from ferl.certified_cache import CertifiedCache
     from ferl.detector import NoveltyDetector
-    from ferl.export import export_graphviz, export_latex, export_text, overview, rules_frame, splits_frame
+    from ferl.export import (
+        curves_frame,
+        export_graphviz,
+        export_latex,
+        export_text,
+        overview,
+        rules_frame,
+        splits_frame,
+    )
     from ferl.plot import plot_tree
     from ferl.rules import FERLClassifier
     from ferl.saving import ModelFileError, load_model, save_model
@@ -36,6 +44,7 @@ __all__ = [
     "TableDescription",
     "TableWarning",
     "__version__",
+    "curves_frame",
     "export_graphviz",
     "export_latex",
     "export_text",
@@ -58,7 +67,15 @@ _MODULES = {
     "_tell.overview": ["Overview"],
     "certified_cache": ["CertifiedCache"],
     "detector": ["NoveltyDetector"],
-    "export": ["export_graphviz", "export_latex", "export_text", "overview", "rules_frame", "splits_frame"],
+    "export": [
+        "curves_frame",
+        "export_graphviz",
+        "export_latex",
+        "export_text",
+        "overview",
+        "rules_frame",
+        "splits_frame",
+    ],
     "plot": ["plot_tree"],
     "rules": ["FERLClassifier"],
     "saving": ["ModelFileError", "load_model", "save_model"],

@@ -113,7 +113,7 @@ class Ground:
     def with_columns(self, new: Sequence[NewColumn]) -> Ground:
         """The ground with more derived columns, and without the values of the features that are replaced."""
         facts = replace(self.facts, columns=(*self.facts.columns, *(own.derived for own in new)))
-        x = np.column_stack([self.sample.x, *(own.numbers for own in new)])
+        x = np.vstack([self.sample.x.T, *(own.numbers for own in new)]).T  # columns one after the other, as there
         x[:, list(self.replaced)] = np.nan
         n_categories = facts.n_categories
         n_categories[list(self.replaced)] = 0

@@ -174,8 +174,13 @@ def settled_form(texts: Sequence[str]) -> str:
     >>> settled_form(["03.04.2019", "13.01.2019"]), settled_form(["1/13/2019"]), settled_form(["03/04/2019"])
     ('d.m.y', 'm/d/y', '')
     """
-    fitting = [form for form in DATE_FORMS if all(spelled_date(text, form) is not None for text in texts)]
-    return fitting[0] if texts and len(fitting) == 1 else ""
+    fitting = list(DATE_FORMS)
+    for text in texts:
+        if spelled_date(text) is None:  # ISO's form is none of these, and settles nothing
+            fitting = [form for form in fitting if spelled_date(text, form) is not None]
+            if not fitting:
+                break
+    return fitting[0] if len(fitting) == 1 else ""
 
 
 def spelled_date(text: str, date_form: str = "") -> tuple[float, bool, bool] | None:

@@ -4,11 +4,12 @@ from ferl._tell.reasons import Reason
 from ferl.export.graphviz import export_graphviz
 from ferl.export.latex import export_latex
 from ferl.export.scorecard import Scorecard, export_scorecard, reason_codes
-from ferl.export.text import export_text, overview, rules_frame, splits_frame
+from ferl.export.text import curves_frame, export_text, overview, rules_frame, splits_frame
 
 __all__ = [
     "Reason",
     "Scorecard",
+    "curves_frame",
     "export_graphviz",
     "export_latex",
     "export_scorecard",

@@ -24,7 +24,15 @@ from ferl._models.tree import Cuts
 from ferl._models.tree_model import TreeModel
 from ferl._tables import Missing, data_frame
 from ferl._tables.derived import DatePart, KnownDate
-from ferl._tell.curves import MAX_RANGES, curve_lines, evidence_of_values, evidence_text, is_told_as_curve, read_map
+from ferl._tell.curves import (
+    MAX_RANGES,
+    axis_texts,
+    curve_lines,
+    evidence_of_values,
+    evidence_text,
+    is_told_as_curve,
+    read_map,
+)
 from ferl._tell.overview import Overview, read_accuracy
 from ferl._tell.overview import overview as read_overview
 from ferl._tell.statements import (
@@ -615,6 +623,85 @@ def _(model: RuleModel, style: Style, inner: bool | None) -> dict[str, list[Any]
         "missing_fits": [", ".join(f"{tree.share[node]:.6g}" for node in rule.path) for rule in rules],
         **{f"v({label})": [float(rule.adds[c]) for rule in rules] for c, label in enumerate(style.classes)},
     }
+
+
+def curves_frame(
+    estimator: FERLClassifier,
+    *,
+    feature_names: Sequence[str] | None = None,
+    class_names: Sequence[str] | None = None,
+    backend: str | None = None,
+) -> Any:
+    """Curves and maps of a fitted classifier as a data frame with one row for each cell.
+
+    A row lies in one cell of each curve and map, whose values add to the scores, as the weights of rules do.
+
+    Parameters
+    ----------
+    estimator : FERLClassifier
+        Fitted. Where it has neither curves nor maps, the frame is empty.
+    feature_names, class_names : sequence of str, default=None
+        As in :func:`export_text`.
+    backend : {"pandas", "polars", "pyarrow"}, default=None
+        Whose data frame; by default the first of these that is installed.
+
+    Returns
+    -------
+    data frame
+        Columns: ``term`` (its place among the curves and maps, in the order of ``contributions``, from 1), ``kind``
+        ("curve" or "map"), ``feature``, ``range`` (numbers, a category, "missing", or "any other" for categories that
+        training did not have), ``low`` and ``high`` (the cell holds numbers above ``low`` and up to ``high``; NaN where
+        it holds none), ``second_feature``, ``second_range``, ``second_low`` and ``second_high`` of maps (empty
+        text and NaN for curves), ``support`` (weight of the rows that curves and maps were learned on), ``share`` (of
+        the whole weight), and ``v(label)``, the weight of evidence for each class.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ferl import FERLClassifier, curves_frame
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.random((3000, 1))
+    >>> y = (np.sin(12 * X[:, 0]) > rng.normal(0, 0.5, 3000)).astype(int)
+    >>> clf = FERLClassifier(max_rules=1, random_state=0).fit(X, y)
+    >>> curves_frame(clf)[["range", "support", "v(1)"]].round(2).head(4)
+    Empty DataFrame
+    Columns: [range, support, v(1)]
+    Index: []
+    """
+    model = model_of(estimator, "curves_frame", RuleModel, "rules_frame")
+    style = Style(model, *reader_names(model, feature_names, class_names))
+    curves = model.curves
+    found: dict[str, list[Any]] = {name: [] for name in _CURVE_COLUMNS}
+    value = np.zeros((0, len(style.classes))) if curves is None else curves.value
+    for term in range(0 if curves is None else curves.n_terms):
+        assert curves is not None
+        columns = curves.term_columns[term]
+        axes = [_axis_cells(style, curves, term, axis) for axis in range(len(columns))]
+        support = curves.support[curves.cells(term)]
+        for cell, own in zip(product(*axes), support.tolist(), strict=True):
+            names = [style.names[column] for column in columns]
+            first, second = (*zip(names, cell, strict=True), ("", ("", math.nan, math.nan)))[:2]
+            entries = (term + 1, "map" if len(columns) == 2 else "curve", first[0], *first[1], second[0], *second[1])
+            for name, entry in zip(_CURVE_COLUMNS, (*entries, own, own / support.sum()), strict=True):
+                found[name].append(entry)
+    weights = {f"v({label})": value[:, c].tolist() for c, label in enumerate(style.classes)}
+    return data_frame({**found, **weights}, backend)
+
+
+_CURVE_COLUMNS = (
+    *("term", "kind", "feature", "range", "low", "high"),
+    *("second_feature", "second_range", "second_low", "second_high", "support", "share"),
+)
+
+
+def _axis_cells(style: Style, curves: CurvesAndMaps, term: int, axis: int) -> list[tuple[str, float, float]]:
+    """The cells of one axis of a curve or map: what they are called, and between which numbers they lie."""
+    texts = axis_texts(style, curves, term, axis)
+    n_cells = curves.shape(term)[axis]
+    if texts.names:
+        return [(texts.text([cell]), math.nan, math.nan) for cell in range(n_cells)]
+    ends = [-math.inf, *curves.cuts(term)[axis].tolist(), math.inf]
+    return [("missing", math.nan, math.nan), *((texts.text([k + 1]), *own) for k, own in enumerate(pairwise(ends)))]
 
 
 def splits_frame(

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from time import perf_counter
+from time import process_time
 from typing import Any
 
 import numpy as np
@@ -18,16 +18,15 @@ from sklearn.metrics import average_precision_score
 from threadpoolctl import threadpool_limits
 
 from ferl_bench.cache import Result
-from ferl_bench.errors import NotInstalledError
 from ferl_bench.facts import code_digest, versions
 from ferl_bench.method import Method
 from ferl_bench.protocol import log_loss
 from ferl_bench.suites.growing import GrowingTable, load_growing
-from ferl_bench.suites.learners import METHODS, N_THREADS, YARDSTICK
+from ferl_bench.suites.learners import N_THREADS
 from ferl_bench.suites.protocol import macro_auc
 
 ROUNDS, ENOUGH_SECONDS = 3, 2.0
-"""A fit is repeated so often for its time, unless the fits so far took this long together."""
+"""A fit is repeated so often for its processor time, unless the fits so far took this long together."""
 _CODE = tuple(f"ferl_bench/suites/{file}.py" for file in ("growing", "growth", "protocol"))
 
 
@@ -69,7 +68,7 @@ class GrowthJob:
             "method": self.method.name,
             "rows": self.n_rows,
             "seed": self.seed,
-            "versions": versions((*self.method.packages, "lightgbm")),  # the yardstick of its time
+            "versions": versions(self.method.packages),
         }
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
@@ -101,18 +100,16 @@ def measure(table: GrowingTable, n_rows: int, seed: int, method: Method) -> dict
     Returns
     -------
     dict
-        Measures by name. ``ratio`` divides the time of the fit by that of LightGBM with 100 trees, which is fitted just
-        before on the same rows in the same process: the rest of the machine's work then weighs on both.
+        Measures by name. ``fit_seconds`` is the processor time of all threads: other work on the machine hardly changes
+        it.
     """
     rows = table.draw(n_rows, seed)
     frame, y = table.frame.iloc[rows].reset_index(drop=True), table.y[rows]
-    yardstick = None if method.name == YARDSTICK else _yardstick_seconds(frame, y, seed)
     fitted, seconds = timed_fit(method, frame, y, seed)
     test = table.frame.iloc[table.test].reset_index(drop=True)
     answers = judge(table.y[table.test], fitted.predict_proba(test), np.asarray(fitted.classes_))
     statements = {} if method.measures is None else method.measures(fitted)
-    ratio = {} if yardstick is None else {"ratio": seconds / yardstick}
-    return {**answers, **statements, "fit_seconds": seconds, **ratio}
+    return {**answers, **statements, "fit_seconds": seconds}
 
 
 def judge(y: NDArray[np.int64], probability: NDArray[np.float64], classes: NDArray[np.int64]) -> dict[str, float]:
@@ -136,22 +133,14 @@ def best_possible(table: GrowingTable) -> dict[str, float] | None:
 
 
 def timed_fit(method: Method, frame: pd.DataFrame, y: NDArray[np.int64], seed: int) -> tuple[Any, float]:
-    """Return the fitted method and the seconds of its fit; of short fits, the least of a few."""
+    """Return the fitted method and the processor time of its fit; of short fits, the least of a few."""
     _warm_up(method)
     seconds: list[float] = []
     while len(seconds) < ROUNDS and sum(seconds) < ENOUGH_SECONDS:
-        started = perf_counter()
+        started = process_time()
         fitted = method.fit(frame, y, seed)
-        seconds.append(perf_counter() - started)
+        seconds.append(process_time() - started)
     return fitted, min(seconds)
-
-
-def _yardstick_seconds(frame: pd.DataFrame, y: NDArray[np.int64], seed: int) -> float | None:
-    own = next(method for method in METHODS if method.name == YARDSTICK)
-    try:
-        return timed_fit(own, frame, y, seed)[1]
-    except NotInstalledError:
-        return None
 
 
 def _warm_up(method: Method) -> None:

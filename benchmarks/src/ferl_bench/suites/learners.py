@@ -18,6 +18,8 @@ N_THREADS = 2
 """What every fit may use."""
 HOLE = "(missing)"
 YARDSTICK = "LightGBM-100"
+MOST_ROWS = {"EBM": 20_000}
+"""Methods that are not run on more rows: a fit of EBM on all flights takes longer than all other fits together."""
 _DATE = r"\d{4}-\d\d-\d\d(?:[T ]|$)"
 
 

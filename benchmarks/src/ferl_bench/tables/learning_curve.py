@@ -21,7 +21,7 @@ from ferl_bench.render import Report, Section
 from ferl_bench.runner import run
 from ferl_bench.suites.growing import LAST_MONTH, MANY_VALUES, load_growing, names_of
 from ferl_bench.suites.growth import GrowthJob, Source, best_possible
-from ferl_bench.suites.learners import METHODS, N_THREADS, YARDSTICK
+from ferl_bench.suites.learners import METHODS, MOST_ROWS, N_THREADS, YARDSTICK
 from ferl_bench.table import Request, Table
 from ferl_bench.threads import sleeping_threads
 
@@ -37,7 +37,7 @@ COLUMNS = {
     "rules": ("Rules", 1, 0),
     "curves": ("Curves", 1, 0),
     "maps": ("Maps", 1, 0),
-    "fit_seconds": ("Fit, s", 1, 2),
+    "fit_seconds": ("Fit, CPU s", 1, 2),
     "ratio": ("Ratio", 1, 2),
 }
 """Measures of the table of details: title, factor, decimals."""
@@ -52,11 +52,11 @@ NOTES = (
     "sine-10 and sine-20 are one column along which the probability goes up and down 10 and 20 times; spike is an "
     "amount of which 1 % is exactly 20, and most of these are positive.",
     "AUC: macro, one class against the others; log-loss in nats; ± is the standard deviation over seeds.",
-    f"Fits have {N_THREADS} threads each; seconds are wall time, the least of three where fits are short. Ratio: "
-    f"divided by the time of {YARDSTICK} on the same rows, fitted just before in the same process. Threads that "
-    "wait sleep, so that other work on the machine weighs on all alike.",
+    f"Fits have {N_THREADS} threads each; seconds are processor time of all threads, the least of three where fits are "
+    f"short. Ratio: divided by the seconds of {YARDSTICK} on the same rows. Threads that wait sleep and cost nothing.",
     "FERL gets the frame as it comes. LightGBM and EBM (defaults) get dates as hours, text as categories; logistic "
     "regression gets standardised numbers and a column of 0 and 1 for each text. Preparing is part of the time.",
+    *(f"{name} is run on at most {n_rows:,} rows, for its time." for name, n_rows in MOST_ROWS.items()),
 )
 
 
@@ -152,7 +152,8 @@ def _plan(request: Request, methods: Sequence[Method]) -> tuple[list[GrowthJob],
         for n_rows in table.sizes(request.sizes or ROWS):
             # All rows are the same rows for every seed.
             n_seeds = 1 if n_rows == len(table.training) else request.seeds or table.n_seeds
-            jobs += [GrowthJob(source, n_rows, seed, method) for method in methods for seed in range(n_seeds)]
+            able = [method for method in methods if n_rows <= MOST_ROWS.get(method.name, inf)]
+            jobs += [GrowthJob(source, n_rows, seed, method) for method in able for seed in range(n_seeds)]
     return jobs, absent, about
 
 
@@ -168,7 +169,18 @@ def _curves(jobs: Sequence[GrowthJob], results: Sequence[Result], about: Mapping
             mean = {key: float(np.mean(values)) for key, values in figures.items()}
             deviation = {key: float(np.std(values, ddof=1)) for key, values in figures.items() if len(values) > 1}
             points[name].append(Point(n_rows, method, mean, deviation))
-    return [replace(about[name], points=own) for name, own in points.items()]
+    return [replace(about[name], points=_with_ratios(own)) for name, own in points.items()]
+
+
+def _with_ratios(points: Sequence[Point]) -> list[Point]:
+    """Divide the time of each fit by the yardstick's on as many rows, where that was measured."""
+    seconds = {point.n_rows: point.mean["fit_seconds"] for point in points if point.method == YARDSTICK}
+    return [
+        replace(point, mean={**point.mean, "ratio": point.mean["fit_seconds"] / seconds[point.n_rows]})
+        if point.n_rows in seconds and point.method != YARDSTICK
+        else point
+        for point in points
+    ]
 
 
 def _failures(jobs: Sequence[GrowthJob], results: Sequence[Result]) -> list[str]:
