@@ -17,7 +17,7 @@ from ferl._tell.explain import REMEDIES
 from ferl._util.text import rows_text
 from ferl.abstention import RiskControlledFERL, read_signal
 from ferl.certified_cache import CertifiedCache
-from ferl.conformal import ConformalFERL
+from ferl.conformal import ConformalFERL, nonconformity
 from ferl.export import Scorecard
 from ferl.plot import plot_decision_regions, plot_evidence
 from ferl.report import report_html
@@ -68,7 +68,9 @@ def test_risk_control_abstains_first_where_its_signal_is_low(signal: str) -> Non
 def test_conformal_plausibility_is_that_of_rows_behind() -> None:
     X, y, model = crowded_and_empty()
     sets = ConformalFERL(model, nonconformity="plausibility").conformalize(X[::2], y[::2]).predict_set([MANY, FEW, FAR])
-    # What few rows are behind is more plausible in every class: a set never loses a class by having fewer rows.
+    score = nonconformity(model.predict_evidence([MANY, FEW, FAR]), "plausibility")
+    assert score[1].max() < score[0].min() - 0.05  # every class is more plausible where few rows are behind the answer
+    assert (score[2] == 0).all()
     assert (sets[1] >= sets[0]).all()
     assert sets[2].all()
 
