@@ -1,4 +1,4 @@
-"""Laws of explanations: parts add up, doubt is split exactly, and no smaller change alters the label."""
+"""Laws of explanations: parts add up, ignorance is split exactly, and no smaller change alters the label."""
 
 from __future__ import annotations
 
@@ -147,10 +147,10 @@ def belief_of_weight(weight: Floats) -> Floats:
 @SOURCES
 @FEW
 @given(table=tables(), seed=st.integers(0, 99), options=OPTIONS)
-def test_the_causes_of_doubt_add_up_to_the_ignorance(combination, sources, table: Table, seed, options):
+def test_the_causes_of_ignorance_add_up_to_it(combination, sources, table: Table, seed, options):
     model = fit(table, combination=combination, sources=sources, **options)
     for story in stories(model, rows_near(table[0], seed, 8), counterfactual=False):
-        parts = vars(story.doubt)
+        parts = vars(story.ignorance_causes)
         assert min(parts.values()) >= 0
         assert sum(parts.values()) == pytest.approx(story.ignorance, abs=1e-12)
         if not options["support_gate"]:
@@ -163,14 +163,14 @@ def test_the_causes_of_doubt_add_up_to_the_ignorance(combination, sources, table
 
 @FEW
 @given(table=tables(), combination=st.sampled_from(RULES))
-def test_far_outside_all_doubt_is_lost_support(table: Table, combination):
+def test_far_outside_all_ignorance_is_lost_support(table: Table, combination):
     model = fit(table, combination=combination)
     if model.n_rules_ > 1:
         far = table[0].max(axis=0) + 100 * np.ptp(table[0], axis=0)
         (story,) = stories(model, far[None], counterfactual=False)
         assert story.ignorance == 1
-        assert story.doubt.lost_support == pytest.approx(1 - story.doubt.weak_firing)
-        assert story.doubt.main == "lost_support" or story.doubt.weak_firing > 0.5
+        assert story.ignorance_causes.lost_support == pytest.approx(1 - story.ignorance_causes.weak_firing)
+        assert story.ignorance_causes.main == "lost_support" or story.ignorance_causes.weak_firing > 0.5
 
 
 # ---------------------------------------------------------------------------------------------------------------------

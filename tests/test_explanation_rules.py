@@ -188,7 +188,7 @@ def test_no_support_is_no_answer_and_names_the_features():
     weakened = model.explain(row)
     assert 0 < weakened.balance.support < 1
     assert f"All weights count by {weakened.balance.support:.2f}, since values lie outside" in str(weakened)
-    assert weakened.doubt.lost_support > 0
+    assert weakened.ignorance_causes.lost_support > 0
 
 
 def test_a_row_between_classes_gets_no_label_and_both_sides_are_named():
@@ -203,7 +203,7 @@ def test_a_row_between_classes_gets_no_label_and_both_sides_are_named():
     assert ", which speaks for malignant; " in story.summary
     assert ", which speaks for benign" in story.summary
     assert "This is doubt, the classes are close: get a second opinion." in str(story)
-    assert story.doubt.thin_support == pytest.approx(story.ignorance)
+    assert story.ignorance_causes.thin_support == pytest.approx(story.ignorance)
 
 
 def test_a_probable_class_that_few_rows_are_behind_is_ignorance_and_not_doubt():
@@ -213,7 +213,9 @@ def test_a_probable_class_that_few_rows_are_behind_is_ignorance_and_not_doubt():
     unfounded = np.flatnonzero(is_probable & model.predict_set(rest).all(axis=1)).tolist()
     stories = [model.explain(rest.iloc[index]) for index in unfounded]
     lost = [sum(own for _, own in story.lost_support) for story in stories]
-    is_outside = [story.doubt.main == "lost_support" or own > 0.5 for story, own in zip(stories, lost, strict=True)]
+    is_outside = [
+        story.ignorance_causes.main == "lost_support" or own > 0.5 for story, own in zip(stories, lost, strict=True)
+    ]
     assert 0 < sum(is_outside) < len(stories)
     for story, outside in zip(stories, is_outside, strict=True):
         assert story.label is None
@@ -229,14 +231,16 @@ def test_causes_of_ignorance_add_up_and_gates_only_add_to_it():
     for model, row in rows_of_all_kinds():
         story = model.explain(row, counterfactual=False)
         evidence, support = model.predict_evidence(row), float(model.model_.supports(model._rows(row)).prod())
-        assert story.doubt.lost_support >= 0
-        assert story.doubt.thin_support >= 0
-        assert story.doubt.weak_firing == story.doubt.conflict == 0
-        assert story.doubt.lost_support + story.doubt.thin_support == pytest.approx(story.ignorance, abs=1e-12)
+        assert story.ignorance_causes.lost_support >= 0
+        assert story.ignorance_causes.thin_support >= 0
+        assert story.ignorance_causes.weak_firing == story.ignorance_causes.conflict == 0
+        assert story.ignorance_causes.lost_support + story.ignorance_causes.thin_support == pytest.approx(
+            story.ignorance, abs=1e-12
+        )
         if support == 1:
-            assert story.doubt.lost_support == 0
+            assert story.ignorance_causes.lost_support == 0
         if support > 0:  # what is left of the ignorance with open gates
-            assert story.doubt.thin_support == pytest.approx(1 / (1 + evidence.rows[0] / support), abs=1e-12)
+            assert story.ignorance_causes.thin_support == pytest.approx(1 / (1 + evidence.rows[0] / support), abs=1e-12)
 
 
 def test_a_story_tells_the_rows_behind_the_answer_and_never_calls_them_precision():
@@ -246,7 +250,7 @@ def test_a_story_tells_the_rows_behind_the_answer_and_never_calls_them_precision
         assert story.rows == story.to_dict()["rows"] == rows
         assert f"The answer rests on {rows_text(rows)}." in text
         assert "precise" not in text
-        if not story.abstains and sum(story.in_set) == 1 and story.doubt.thin_support >= 0.1:
+        if not story.abstains and sum(story.in_set) == 1 and story.ignorance_causes.thin_support >= 0.1:
             assert story.summary.endswith(f" The answer rests on {rows_text(rows)}.")
 
 
@@ -351,8 +355,8 @@ def test_what_if_tells_abstention_by_the_row_and_not_by_the_name_of_a_label():
     no, yes = (own.summary for own in (found, model.what_if([0.01], {0: 0.99})))
     assert re.fullmatch(r"If .*, the answer would be No answer given \(.*\) instead of Yes \(.*\)\.", no)
     assert re.fullmatch(r"If .*, the answer would be Yes \(.*\) instead of No answer given \(.*\)\.", yes)
-    doubt = {"in_set": (True, True), "ignorance": 0.5}
-    unsure, other = replace(found.after, **doubt), replace(found.before, **doubt)
+    ignorant = {"in_set": (True, True), "ignorance": 0.5}
+    unsure, other = replace(found.after, **ignorant), replace(found.before, **ignorant)
     low, high = (rf"\({a} .* %, {b} .* %\)" for a, b in (("No answer given", "Yes"), ("Yes", "No answer given")))
     for before, after, said in (
         (found.before, unsure, rf"there would be no answer {low}; now it is Yes \(.* %\)"),

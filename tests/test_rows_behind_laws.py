@@ -67,6 +67,18 @@ MODELS = {
     "missing": lambda: (rules(missing_conditions=True).fit(*THREE), THREE[0]),
     "edited": lambda: (edit(rules().fit(*TWO)).drop(1, keep_average=True).forbid("kind"), TWO[0]),
     "curves": lambda: (rules().fit(*SINE), SINE[0]),
+    "all at once": lambda: (
+        edit(
+            rules(
+                words=True,
+                monotonic_cst={"x": 1},
+                missing_conditions=True,
+                class_weight="balanced",
+                support_gate=True,
+            ).fit(*TWO, sample_weight=WEIGHT)
+        ).drop(1, keep_average=True),
+        TWO[0],
+    ),
     "one class": lambda: (rules().fit(TWO[0], np.zeros(700)), TWO[0]),
     "updated": lambda: (
         rules().partial_fit(TWO[0][:400], TWO[1][:400]).partial_fit(TWO[0][400:], TWO[1][400:]),
@@ -136,7 +148,12 @@ def test_more_rows_of_the_same_kind_never_raise_ignorance(asked: tuple[FERLClass
     model, rows = asked
     before, own = model.predict_evidence(rows), model.model_
     curves = None if own.curves is None else replace(own.curves, support=3 * own.curves.support)
-    more = replace(own, rules=replace(own.rules, products=3 * own.rules.products), curves=curves)
+    more = replace(
+        own,
+        rules=replace(own.rules, products=3 * own.rules.products),
+        curves=curves,
+        category_weight={column: 3 * weight for column, weight in own.category_weight.items()},
+    )
     assert (more.evidence(model._rows(rows)).ignorance <= before.ignorance + 1e-15).all()
 
 
@@ -159,13 +176,51 @@ def test_files_keep_every_bit(asked: tuple[FERLClassifier, Any], tmp_path: Path)
         np.testing.assert_array_equal(array, again.arrays()[name])
 
 
-def test_weight_2_is_the_row_twice() -> None:
-    X, y = THREE
-    once = rules().fit(X, y, sample_weight=WEIGHT).predict_evidence(X)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"words": True},
+        {"missing_conditions": True},
+        {"monotonic_cst": {"x": 1}},
+        {"class_weight": {0: 1, 1: 2, 2: 4}},
+        {"words": True, "monotonic_cst": {"x": -1}, "missing_conditions": True, "class_weight": {0: 4, 1: 1, 2: 2}},
+    ],
+    ids=lambda options: "+".join(options) or "plain",
+)
+@pytest.mark.parametrize("table", [TWO, THREE], ids=["two classes", "three classes"])
+def test_weight_2_is_the_row_twice(table: tuple[pd.DataFrame, np.ndarray], options: dict[str, Any]) -> None:
+    X, y = table
+    if "class_weight" in options:
+        options = options | {"class_weight": {k: own for k, own in options["class_weight"].items() if k in y}}
+    if "monotonic_cst" in options and y.max() > 1:
+        pytest.skip("monotone constraints are for two classes")
+    once = rules(**options).fit(X, y, sample_weight=WEIGHT).predict_evidence(X)
     index = np.repeat(np.arange(len(X)), WEIGHT.astype(int))
-    again = rules().fit(X.iloc[index], y[index]).predict_evidence(X)
+    again = rules(**options).fit(X.iloc[index], y[index]).predict_evidence(X)
     for name, array in once.arrays().items():
         np.testing.assert_array_equal(array, again.arrays()[name])
+
+
+def test_evidence_is_continuous_in_numbers(asked: tuple[FERLClassifier, Any]) -> None:
+    """Between two rows, and from a row to far outside: a step half as long moves the evidence half as far."""
+    model, rows = asked
+    if model.model_.curves is not None:
+        pytest.skip("curves and maps are constant within their cells")
+    encoded = model._rows(rows)
+    numbers = [j for j in range(model.n_features_in_) if j not in model.model_.category_names]
+    known = encoded[~np.isnan(encoded[:, numbers]).any(axis=1)]
+    random = np.random.default_rng(0)
+    for _ in range(6):
+        start, end = known[random.choice(len(known) // 2, 2, replace=False)]
+        path = np.repeat(start[None], 2, axis=0)
+        path[1, numbers] = start[numbers] + random.choice([1.0, 3.0]) * (end[numbers] - start[numbers])
+        jumps = []
+        for n in (2000, 32000):
+            along = path[0] + np.linspace(0, 1, n + 1)[:, None] * (path[1] - path[0])
+            found = model.model_.evidence(along)
+            jumps.append([np.abs(np.diff(own, axis=0)).max() for own in (found.belief, found.ignorance)])
+        assert (np.array(jumps[1]) <= np.array(jumps[0]) / 8 + 1e-9).all()
 
 
 def test_row_order_and_parquet_batches_change_no_bit(tmp_path: Path) -> None:

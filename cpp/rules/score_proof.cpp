@@ -287,7 +287,7 @@ const double* ScoreProof::weights_of(std::size_t rule) const {
 }
 
 // What the lead of the scores needs beside the tolerance of the weights. Equal scores are the first class's.
-double ScoreProof::doubt(Label other) const {
+double ScoreProof::needed_lead(Label other) const {
   const double rounded =
       base_lead(other) == 0 ? 0.0 : 16 * kEpsilon * (std::abs(weights_.base[label_]) + std::abs(weights_.base[other]));
   return rounded + (other < label_ ? kLeastLead : 0.0);
@@ -301,7 +301,7 @@ double ScoreProof::least_lead(Label other) const {
 double ScoreProof::least_lead(Label other, double support) const {
   const double tolerance = tolerance_[label_] + tolerance_[other];
   if (!std::isfinite(tolerance)) return kInfinity;
-  const double ahead = (1 - support) * base_lead(other) - doubt(other);
+  const double ahead = (1 - support) * base_lead(other) - needed_lead(other);
   if (support > 0) return tolerance - ahead / support;
   // Without support the frequencies decide; just before, of those that are equal, the weights.
   return ahead > 0 ? -kInfinity : ahead == 0 ? tolerance : kInfinity;
@@ -492,7 +492,7 @@ std::array<double, 2> ScoreProof::crossing(Column column, double near, double fa
   double first = far, last = far;
   for (const Label other : line_.others) {
     const double tolerance = std::max(support_near, support_far) * (tolerance_[label_] + tolerance_[other]);
-    const double bound = 2 * (tolerance + doubt(other));
+    const double bound = 2 * (tolerance + needed_lead(other));
     double from = lead_along(other, bin_of(near)), to = lead_along(other, bin_of(far));
     for (std::size_t i = 0; i < axis.nodes.size(); ++i) {
       const double* weight = weights_of(axis.rules[i]);

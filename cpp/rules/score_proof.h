@@ -112,7 +112,7 @@ class ScoreProof : public RowProof {
   double least_lead(Label other) const;
   double least_lead(Label other, double support) const;
   double base_lead(Label other) const { return weights_.base[label_] - weights_.base[other]; }
-  double doubt(Label other) const;
+  double needed_lead(Label other) const;
   void stand_along(Column column);
   bool stays_ahead_along(const Axis& axis);
 

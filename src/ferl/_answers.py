@@ -382,7 +382,7 @@ class Answers(Generic[AnyModel]):
         counterfactual: bool = True,
         decision: AnyDecision = "probable",
     ) -> Explanation:
-        """One row's story: rules, evidence, doubt, novelty, and the nearest change that would alter the label.
+        """One row's story: rules, evidence, ignorance, novelty, and the nearest change that would alter the label.
 
         Changes stay within the range seen in training, as far as the model remembers it.
 

@@ -21,7 +21,7 @@ from ferl._judge.promises import SIGNALS, RiskControl, evidence_signal
 from ferl._models.decision import AnyDecision, Decision
 from ferl._sklearn import HasMethods, Interval, StrOptions, fit_context
 from ferl._tables import codes_of
-from ferl._util.arrays import Floats
+from ferl._util.arrays import Bools, Floats
 from ferl._wrapper import Wrapper, checked_labels, decided, drawn_seed, evidence_of, last_step, novelty_of
 
 __all__ = [
@@ -61,9 +61,9 @@ class RiskControlledFERL(Wrapper):
         Probability, over the draw of the calibration rows, with which the promise holds.
     signal : {"margin", "belief", "ignorance", "novelty", "learned"}, default="margin"
         What decides which rows are answered: the largest margin of probability between the two best classes, the
-        largest belief of the best class, the least ignorance, the least novelty; or a ranking learned from all of them.
-        The margin ranks right answers best. The ignorance of rules ranks answers by the training rows behind them,
-        whatever the probability: use it to leave out what the model hardly knows, not what it doubts.
+        largest belief of the best class, the least ignorance, the least novelty; or a ranking learned from all of them,
+        which falls with none. The margin ranks right answers best. The ignorance of rules ranks answers by the training
+        rows behind them, whatever the probability: use it to leave out what the model hardly knows, not what it doubts.
     method : {"fixed_sequence", "bonferroni"}, default="fixed_sequence"
         How the threshold is found. "fixed_sequence" goes down from a start for as long as every test passes (Learn then
         Test); "bonferroni" tests a list of thresholds at an equal part of ``1 - confidence`` each.
@@ -556,11 +556,14 @@ class Design:
     ----------
     ranking : Pipeline or None
         The learned ranking; None for a signal that is used as it is.
+    counts : ndarray of bool of shape (n_signals,)
+        The signals that it is made of.
     ladder : Ladder
         The design rows.
     """
 
     ranking: Pipeline | None
+    counts: Bools
     ladder: Ladder
 
     @classmethod
@@ -574,14 +577,21 @@ class Design:
         wrong : ndarray of bool of shape (n_samples,)
             Which answers are wrong.
         """
-        ranking = None
-        if raw.ndim == 2 and wrong.any() and not wrong.all():
-            ranking = make_pipeline(StandardScaler(), LogisticRegression()).fit(raw, ~wrong)
-        return cls(ranking, Ladder.of(_ranked(ranking, raw), wrong))
+        ranking, counts = None, np.ones(raw.shape[1:], dtype=np.bool_)
+        is_learned = raw.ndim == 2 and bool(wrong.any()) and not wrong.all()
+        while is_learned and counts.any():
+            ranking = make_pipeline(StandardScaler(), LogisticRegression()).fit(np.where(counts, raw, 0.0), ~wrong)
+            falls = ranking[-1].coef_[0] < 0
+            if not falls.any():
+                break
+            # Clear answers lie at the ends of features, where fewer rows are. A ranking that took few rows for a good
+            # sign would put those that no training row is like first.
+            ranking, counts = None, counts & ~falls
+        return cls(ranking, counts, Ladder.of(_ranked(ranking, counts, raw), wrong))
 
     def signal(self, raw: Floats) -> Floats:
         """The number that is compared with the threshold, shape (n_samples,)."""
-        return _ranked(self.ranking, raw)
+        return _ranked(self.ranking, self.counts, raw)
 
     def grid(self, n_thresholds: int) -> Floats:
         """Thresholds that answer equally spaced shares of the design rows, the last one all rows."""
@@ -617,11 +627,11 @@ class Design:
         return np.unique(thresholds[indices])
 
 
-def _ranked(ranking: Pipeline | None, raw: Floats) -> Floats:
+def _ranked(ranking: Pipeline | None, counts: Bools, raw: Floats) -> Floats:
     """The learned ranking, or the first signal where there was nothing to learn from."""
     if raw.ndim == 1:
         return raw
-    return raw[:, 0] if ranking is None else np.asarray(ranking.decision_function(raw))
+    return raw[:, 0] if ranking is None else np.asarray(ranking.decision_function(np.where(counts, raw, 0.0)))
 
 
 def _at_share(ladder: Ladder, shares: Floats) -> Floats:

@@ -150,6 +150,8 @@ def distinct(block: Block) -> Block:
 def lacking_evidence(model: RuleModel, block: Block) -> Floats:
     """Probability that labels drawn by the model's own answers would get, less what the labels get.
 
+    Outside the training range the answers are the class frequencies: labels of such rows are no contradiction.
+
     No allowance is made for weights that follow the noise of the rows before, as for the leaves of trees: the ridge of
     a fit holds them back by as much.
 
@@ -164,7 +166,7 @@ def lacking_evidence(model: RuleModel, block: Block) -> Floats:
     -------
     ndarray of shape (n_samples,)
     """
-    p = Said.by(model, block.X).probability
+    p = model.probabilities(block.X)
     return np.asarray((p**2).sum(axis=1) - p[np.arange(len(p)), block.codes])
 
 

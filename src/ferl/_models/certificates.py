@@ -251,10 +251,10 @@ def _sum_bounds(slopes: Floats, ahead: Floats, is_alone: Bools) -> tuple[float, 
     exact = is_alone[None, :, None]
     # Where terms of both signs cancel their sum is rounded; terms of one sign keep it exactly.
     cancels = ((falling < 0) & exact).any(axis=1) & ((rising > 0) & exact).any(axis=1)
-    doubt = np.where(cancels, _EPSILON * len(ahead) * np.abs(terms).sum(axis=1), 0.0)
+    rounded = np.where(cancels, _EPSILON * len(ahead) * np.abs(terms).sum(axis=1), 0.0)
     with np.errstate(invalid="ignore"):
-        least = (falling + np.where(exact, rising, 0.0)).sum(axis=1) - doubt
-        most = (rising + np.where(exact, falling, 0.0)).sum(axis=1) + doubt
+        least = (falling + np.where(exact, rising, 0.0)).sum(axis=1) - rounded
+        most = (rising + np.where(exact, falling, 0.0)).sum(axis=1) + rounded
     # Upright sides of both signs at one value: nothing is known.
     least, most = (
         np.nan_to_num(least, nan=-math.inf, neginf=-math.inf),

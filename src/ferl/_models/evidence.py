@@ -340,7 +340,7 @@ def checked_level(level: Any) -> float:
 
 
 @dataclass(frozen=True)
-class Doubt:
+class IgnoranceCauses:
     """The ignorance of a row, split by cause.
 
     What no source of a tree claims is ``U = ignorance * (1 - conflict)``. Dempster's normalisation enlarges it to the

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ferl import _core
-from ferl._models.evidence import Doubt, Evidence
+from ferl._models.evidence import Evidence, IgnoranceCauses
 from ferl._models.novelty import LOST_MASS, chosen_measure, residual_parts, share_below
 from ferl._models.settings import Gates
 from ferl._models.tree import FuzzyTree
@@ -93,7 +93,7 @@ class Model(FrozenArrays):
         """Number of each node that takes part in the evidence, from 1: what rules are called everywhere."""
 
     @abstractmethod
-    def doubt(self, row: Floats, evidence: Evidence) -> Doubt:
+    def ignorance_causes(self, row: Floats, evidence: Evidence) -> IgnoranceCauses:
         """The ignorance of one row, shape (1, n_columns), by cause."""
 
     @abstractmethod

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ferl import _core
 from ferl._models.cases import CaseChoice, Cases
 from ferl._models.certificates import score_slopes, step_slopes
-from ferl._models.evidence import LEAST_CURVATURE, Doubt, Evidence, RuleEvidence
+from ferl._models.evidence import LEAST_CURVATURE, Evidence, IgnoranceCauses, RuleEvidence
 from ferl._models.model import Model
 from ferl._models.novelty import ENTROPY_SHARE, MOST_MEASURED, MOSTLY_ALL, Neighbours, novelty_quantiles
 from ferl._models.terms import CurvesAndMaps, Rules, Terms
@@ -366,11 +366,11 @@ class RuleModel(Model):
         columns = np.array([column for read in self.term_columns for column in read], dtype=np.intp)
         return np.repeat(np.arange(len(n_read)), n_read), columns, n_read
 
-    def doubt(self, row: Floats, evidence: Evidence) -> Doubt:
+    def ignorance_causes(self, row: Floats, evidence: Evidence) -> IgnoranceCauses:
         """Closed gates, and few training rows behind the answer."""
         ignorance, support = float(evidence.ignorance[0]), float(self.supports(row).prod())
         lost = min((1 - support) * (1 - ignorance) / support, ignorance) if support > 0 else ignorance
-        return Doubt(0.0, ignorance - lost, lost, 0.0)
+        return IgnoranceCauses(0.0, ignorance - lost, lost, 0.0)
 
     # -----------------------------------------------------------------------------------------------------------------
     # Gates, proofs, slopes

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ferl import _core
-from ferl._models.evidence import Doubt, Evidence
+from ferl._models.evidence import Evidence, IgnoranceCauses
 from ferl._models.model import Model
 from ferl._models.novelty import quantiles, tree_distances
 from ferl._models.settings import TreeReading
@@ -92,14 +92,14 @@ class TreeModel(Model):
         self.sources.combine(rows, n_threads, belief, ignorance, conflict)
         return Evidence(belief, ignorance, conflict, self.classes)
 
-    def doubt(self, row: Floats, evidence: Evidence) -> Doubt:
+    def ignorance_causes(self, row: Floats, evidence: Evidence) -> IgnoranceCauses:
         """Weak firing, thin support, lost support and conflict."""
         ignorance = float(evidence.ignorance[0])
         unclaimed = min(_unclaimed(evidence), ignorance)
         # Each is at most the one before; the minimum takes away what rounding adds.
         opened = min(_unclaimed(self.with_gates_open.evidence(row)), unclaimed)
         full = min(_unclaimed(self.fully_believed.evidence(row)), opened)
-        return Doubt(full, opened - full, unclaimed - opened, ignorance - unclaimed)
+        return IgnoranceCauses(full, opened - full, unclaimed - opened, ignorance - unclaimed)
 
     def probabilities(self, rows: Floats, n_threads: int = 1) -> Floats:
         """The pignistic probability, shape (n_samples, n_classes)."""

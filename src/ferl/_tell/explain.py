@@ -127,7 +127,7 @@ def _story(
         "in_set": tuple(in_set.tolist()),
         "ignorance": float(evidence.ignorance[0]),
         "conflict": float(evidence.conflict[0]),
-        "doubt": model.doubt(row, evidence),
+        "ignorance_causes": model.ignorance_causes(row, evidence),
         "rules": tuple(rules),
         "novelty": novelty,
         "novelty_parts": parts,
@@ -200,7 +200,7 @@ class TreeExplanation(Explanation):
             return ""
         return f", because {most.conditions}" if most.conditions else ""
 
-    def _reason_for_doubt(self) -> str:
+    def _reason_for_set(self) -> str:
         lacks = self._what_lacks()
         if not self.rules:
             clause = self._unlike_text()
@@ -208,7 +208,7 @@ class TreeExplanation(Explanation):
         if self.ignorance < MUCH_IGNORANCE:
             ranked = sorted(zip(self.belief, self._labels, strict=True), key=lambda own: -own[0])[:2]
             return f"belief is divided, {listed([f'{share_text(bel)} for {own}' for bel, own in ranked])}"
-        cause = self.doubt.main
+        cause = self.ignorance_causes.main
         if cause == "weak_firing":
             strongest = max(rule.firing for rule in self.rules)
             return f"rules fire only in part, the strongest by {share_text(strongest)}{lacks}"
@@ -511,14 +511,14 @@ class RuleExplanation(Explanation):
     def _ignorance(self) -> Section:
         lines = [f"The answer rests on {rows_text(self.rows)}."]
         if self.ignorance >= LEAST_IGNORANCE:
-            because = f": {self._open_because()}" if self.doubt.lost_support >= LEAST_IGNORANCE else ""
+            because = f": {self._open_because()}" if self.ignorance_causes.lost_support >= LEAST_IGNORANCE else ""
             lines.append(f"Ignorance is {self.ignorance:.3f}, from 0 (many such rows) to 1 (none){because}.")
         if self.conflict >= LEAST_CONFLICT:
             lines.append(f"Conflict is {self.conflict:.3f}, the share of all weights, for and against, that cancels.")
         return Section("What the answer rests on", (*lines, *self._missing_line()))
 
     def _few_rows(self) -> str:
-        is_thin = self.doubt.thin_support >= MUCH_IGNORANCE
+        is_thin = self.ignorance_causes.thin_support >= MUCH_IGNORANCE
         return f" The answer rests on {rows_text(self.rows)}." if is_thin else ""
 
     def _why_others(self) -> list[str]:
@@ -544,7 +544,9 @@ class RuleExplanation(Explanation):
         # not believed enough.
         is_enough = max(self.probability) >= SET_LEVEL or 1 - self.ignorance < SET_LEVEL
         is_ignorant = is_enough and self.ignorance >= MUCH_IGNORANCE
-        if self.doubt.main == "lost_support" and (is_ignorant or self.doubt.lost_support >= MUCH_IGNORANCE):
+        if self.ignorance_causes.main == "lost_support" and (
+            is_ignorant or self.ignorance_causes.lost_support >= MUCH_IGNORANCE
+        ):
             return "novelty"
         # Far outside the range no row is near, either: the range is the cause that names its features.
         if is_ignorant and sum([lost for _, lost in self.lost_support]) > MOSTLY_LOST:
@@ -560,7 +562,7 @@ class RuleExplanation(Explanation):
         named = [part.text for part in speaking[:2] if abs(self.balance.moves(part)) >= least]
         return f", because {listed(named)}"
 
-    def _reason_for_doubt(self) -> str:
+    def _reason_for_set(self) -> str:
         balance, lacks = self.balance, self._what_lacks()
         if self._why_several == "novelty":
             believed = max(0.0, 1 - sum(lost for _, lost in self.lost_support))

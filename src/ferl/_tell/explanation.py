@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
-from ferl._models.evidence import Doubt
+from ferl._models.evidence import IgnoranceCauses
 from ferl._models.nearest import Change
 from ferl._tell.page import Readable, Section, Table, as_plain
 from ferl._tell.stability import spreads_text
@@ -114,7 +114,7 @@ class Explanation(Readable):
         Whether a class is in the prediction set.
     ignorance, conflict : float
         As in :class:`ferl.RuleEvidence` and :class:`ferl.Evidence`.
-    doubt : Doubt
+    ignorance_causes : IgnoranceCauses
         The ignorance by cause; the parts add up to it.
     rules : tuple of FiredRule
         Those that fired, the one that matters most first. Trees: by how far the probability of the most probable class
@@ -172,7 +172,7 @@ class Explanation(Readable):
     in_set: tuple[bool, ...]
     ignorance: float
     conflict: float
-    doubt: Doubt
+    ignorance_causes: IgnoranceCauses
     rules: tuple[FiredRule, ...]
     novelty: float
     novelty_parts: tuple[NoveltyPart, ...]
@@ -232,7 +232,7 @@ class Explanation(Readable):
         """The main reason for the label, as a clause to follow the answer."""
 
     @abstractmethod
-    def _reason_for_doubt(self) -> str:
+    def _reason_for_set(self) -> str:
         """Why the set has more than one class, in one clause."""
 
     @abstractmethod
@@ -277,7 +277,7 @@ class Explanation(Readable):
         """The label, the set or the abstention, and the main reason; then few training rows, where that matters."""
         answer = f"{spoken(self.target)}: {self.answer_text}" if self.target else self.answer_text
         if sum(self.in_set) > 1:
-            return f"{answer}: {self._reason_for_doubt()}."
+            return f"{answer}: {self._reason_for_set()}."
         reason, part = self._reason(), self._unlike
         if part is None:
             return f"{answer}{reason}.{self._few_rows()}"
@@ -358,7 +358,7 @@ class Explanation(Readable):
 
     def _open_because(self) -> str:
         """The causes of the ignorance, the largest first, with the part of each where there are several."""
-        parts = {name: getattr(self.doubt, name) for name in self.causes}
+        parts = {name: getattr(self.ignorance_causes, name) for name in self.causes}
         shown = sorted((name for name in parts if parts[name] >= LEAST_IGNORANCE), key=lambda name: -parts[name])
         if len(shown) == 1:
             return self.causes[shown[0]]
@@ -492,7 +492,7 @@ class Explanation(Readable):
                 {"label": label, "probability": p, "belief": bel, "plausibility": pl, "in_set": inside}
                 for label, p, bel, pl, inside in by_class
             ],
-            "ignorance": {"total": self.ignorance, **vars(self.doubt)},
+            "ignorance": {"total": self.ignorance, **vars(self.ignorance_causes)},
             "rows": self.rows,
             "conflict": self.conflict,
             "rules": as_plain(self.rules),

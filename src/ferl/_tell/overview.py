@@ -182,10 +182,10 @@ class Overview(Readable):
     @property
     def warnings(self) -> tuple[str, ...]:
         """Classes that the model hardly ever answers, with what to do about it."""
-        doubtful = [own for own in self.classes if self._is_doubtful(own)]
-        return tuple(map(_warning, doubtful)) if len(self.classes) > 1 else ()
+        unanswered = [own for own in self.classes if self._is_unanswered(own)]
+        return tuple(map(_warning, unanswered)) if len(self.classes) > 1 else ()
 
-    def _is_doubtful(self, profile: ClassProfile) -> bool:
+    def _is_unanswered(self, profile: ClassProfile) -> bool:
         return not profile.is_answered
 
     def _rule_sections(self) -> list[Section]:
@@ -241,7 +241,7 @@ class Overview(Readable):
 class TreeOverview(Overview):
     """A tree at a glance."""
 
-    def _is_doubtful(self, profile: ClassProfile) -> bool:
+    def _is_unanswered(self, profile: ClassProfile) -> bool:
         return not profile.is_answered or not profile.rules
 
     def _rule_sections(self) -> list[Section]:

@@ -120,7 +120,7 @@ class ConceptExplanation(Readable):
     Attributes
     ----------
     head : Explanation
-        What the rules say: label, evidence, fired rules, doubt.
+        What the rules say: label, evidence, fired rules, ignorance.
     concepts : dict of str to float
         Probability of each concept as the rules saw it; NaN where it is missing.
     known : tuple of str

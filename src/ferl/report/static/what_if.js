@@ -22,7 +22,7 @@ const ferlPage = (() => {
     rules: {
       ends: "in training",
       range: "seen in training",
-      doubt: "the classes are close",
+      divided: "the classes are close",
       reason: reasonOfWeights,
       show: (answer) => { showBalance(answer); showMarks(); },
       mostFired: 12, // most rules fire a little
@@ -34,7 +34,7 @@ const ferlPage = (() => {
     trees: {
       ends: "remembered",
       range: "that the model remembers",
-      doubt: "rules fire only in part, or contradict each other",
+      divided: "rules fire only in part, or contradict each other",
       reason: reasonOfRules,
       show: () => {},
       mostFired: 30,
@@ -170,10 +170,10 @@ const ferlPage = (() => {
     page.answer = answer;
     showVerdict(answer);
     showMasses(answer);
-    byId("doubt").replaceChildren(
+    byId("foundation").replaceChildren(
       ...(answer.rows === undefined ? [] : [element("p", { id: "rows" }, "The answer rests on ", term("rows behind", rowsText(answer.rows)), ".")]),
-      doubtLine("ignorance", answer.ignorance), doubtLine("conflict", answer.conflict),
-      doubtLine("support lost", answer.supportDeficit.reduce((sum, part) => sum + part, 0)));
+      evidenceLine("ignorance", answer.ignorance), evidenceLine("conflict", answer.conflict),
+      evidenceLine("support lost", answer.supportDeficit.reduce((sum, part) => sum + part, 0)));
     showNovelty(answer);
     kind.show(answer);
     if (data.reasons) showReasons(answer);
@@ -215,16 +215,16 @@ const ferlPage = (() => {
       .map((c) => `${classes[c]} (${percent(probability[c])})`);
     const about = data.target ? `${data.target}: ` : "";
     if (abstains(answer) && answer.ignorance === 1) return `${about}No answer: no training row supports one.`;
-    if (abstains(answer)) return `${about}No answer, ${listed(named, "or")}: ${reasonForDoubt(answer)}.`;
+    if (abstains(answer)) return `${about}No answer, ${listed(named, "or")}: ${reasonForSet(answer)}.`;
     return `${about}${listed(named, "or")}${kind.reason(answer)}.`;
   }
 
-  function reasonForDoubt(answer) {
+  function reasonForSet(answer) {
     const lost = answer.supportDeficit.reduce((sum, part) => sum + part, 0);
     if (lost > 0.5) return "values lie outside the training range";
     const isEnough = Math.max(...probabilityOf(answer)) >= SET_LEVEL || 1 - answer.ignorance < SET_LEVEL;
     const isIgnorant = answer.rows !== undefined && isEnough && answer.ignorance >= MUCH_IGNORANCE;
-    return isIgnorant ? `few training rows are like this row. The answer rests on ${rowsText(answer.rows)}` : kind.doubt;
+    return isIgnorant ? `few training rows are like this row. The answer rests on ${rowsText(answer.rows)}` : kind.divided;
   }
 
   // As rows_text in Python.
@@ -266,7 +266,7 @@ const ferlPage = (() => {
         figure(belief, fixed(low), `belief-${c}`), " to ", figure(plausibility, fixed(high), `plausibility-${c}`), ")"));
   }
 
-  function doubtLine(name, value) {
+  function evidenceLine(name, value) {
     return element("div", { className: "meter" }, term(name), bar(`${name} ${fixed(value)}`, [value, "low"]),
       figure(value, fixed(value), name.replace(" ", "-")));
   }
