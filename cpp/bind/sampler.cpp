@@ -41,6 +41,15 @@ Sample with_columns(const Sample& own, const Matrix& x, const Codes& n_categorie
   return out;
 }
 
+// The same rows in groups, which inner validation does not divide.
+Sample with_groups(const Sample& own, const Vector& group) {
+  require(group.shape(0) == own.n_rows, "group needs one number per row of the sample.");
+  require(all_of(group, [](double number) { return std::isfinite(number); }), "The numbers of groups must be finite.");
+  Sample out = own;
+  out.group = copy(group);
+  return out;
+}
+
 class BoundSampler {
  public:
   BoundSampler(const Codes& n_categories, int n_classes, std::uint64_t seed, std::size_t n_rows,
@@ -169,7 +178,8 @@ void bind_sampler(nb::module_& m) {
       .def_prop_ro("y", [](const Sample& own) { return vector_of(own.y); })
       .def_prop_ro("weight", [](const Sample& own) { return vector_of(own.weight); })
       .def_prop_ro("place", [](const Sample& own) { return vector_of(own.place); })
-      .def("with_columns", &with_columns, "x"_a, "n_categories"_a);
+      .def("with_columns", &with_columns, "x"_a, "n_categories"_a)
+      .def("with_groups", &with_groups, "group"_a);
   nb::class_<BoundSampler>(m, "Sampler")
       .def(nb::init<const Codes&, int, std::uint64_t, std::size_t, std::size_t, const Codes&>(), "n_categories"_a,
            "n_classes"_a, "seed"_a, "n_rows"_a, "n_class_rows"_a, "columns"_a)

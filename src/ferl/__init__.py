@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ferl._learn.near_copies import NearCopiesWarning
     from ferl._models.evidence import Evidence, RuleEvidence
     from ferl._models.tree import FuzzyTree
     from ferl._tables import DescriptionError, TableDescription
@@ -30,6 +31,7 @@ __all__ = [
     "FuzzyTree",
     "IdColumnWarning",
     "ModelFileError",
+    "NearCopiesWarning",
     "NoveltyDetector",
     "Overview",
     "RuleEvidence",
@@ -50,6 +52,7 @@ __all__ = [
 
 # Loaded on first use: scikit-learn takes most of a second to import, and `ferl --help` does not need it.
 _MODULES = {
+    "_learn.near_copies": ["NearCopiesWarning"],
     "_models.evidence": ["Evidence", "RuleEvidence"],
     "_models.tree": ["FuzzyTree"],
     "_tables.kinds": ["DescriptionError", "TableDescription", "TableWarning", "load_description"],

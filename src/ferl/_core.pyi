@@ -28,6 +28,7 @@ class Sample:
     weight: Floats
     place: NDArray[np.uint64]
     def with_columns(self, x: Floats, n_categories: Ints) -> Sample: ...
+    def with_groups(self, group: Floats) -> Sample: ...
 
 class Sampler:
     low: Floats
@@ -251,6 +252,7 @@ class RuleOptions:
 # what inner validation has tried, the best first: (log-loss, start, n_rules, ridge, scale of the weights). "n_grown":
 # rules before pruning.
 def grow_rules(sample: Sample, options: RuleOptions, report: Report) -> dict[str, Any]: ...
+def stratified_parts(sample: Sample, n_parts: int, turn: int = 0) -> Ints: ...
 def refit_rules(
     firing: Floats,
     target: Floats,

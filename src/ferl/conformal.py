@@ -25,7 +25,7 @@ from ferl._judge.conformity import (
 )
 from ferl._models.decision import AnyDecision, Decision
 from ferl._sklearn import HasMethods, Interval, StrOptions, fit_context
-from ferl._tables import checked_sample_weight, codes_of
+from ferl._tables import checked_groups, checked_sample_weight, codes_of
 from ferl._util.arrays import Floats
 from ferl._wrapper import Wrapper, checked_labels, decided, drawn_seed, evidence_of, table_of
 
@@ -47,20 +47,6 @@ def checked_alphas(alpha: float | Sequence[float]) -> list[float]:
                 "true label: 0.1 for a coverage of 90 %."
             )
     return [float(value) for value in alphas]
-
-
-def checked_groups(groups: Any, n_rows: int) -> NDArray[Any]:
-    """The group of each row, none of them missing, as values that are compared by equality."""
-    own = np.asarray(groups, dtype=object)
-    if own.shape != (n_rows,):
-        raise ValueError(f"X has {n_rows} rows and groups the shape {own.shape}. Pass one group for each row of X.")
-    for row, group in enumerate(own.tolist()):
-        # NaN is no group, nor is NA, which is not even comparable with itself.
-        if group is None or not isinstance(group == group, bool | np.bool_) or group != group:
-            raise ValueError(
-                f"groups[{row}] is {group!r}; every row needs a group. Make missing ones a group of their own."
-            )
-    return own
 
 
 class ConformalFERL(ClassifierMixin, Wrapper):
@@ -215,8 +201,9 @@ class ConformalFERL(ClassifierMixin, Wrapper):
         sample_weight : array-like of shape (n_samples,), default=None
             Weights for fitting. They do not enter the calibration.
         **fit_params : dict
-            What else the classifier's ``fit`` takes (``units=``, ``describe=``), and ``groups`` for a splitter that
-            asks for it; by scikit-learn's metadata routing where that is enabled.
+            What else the classifier's ``fit`` takes (``units=``, ``describe=``), and ``groups``, which neither the
+            folds of ``cv`` nor the inner validation of rules then divides; by scikit-learn's metadata routing where
+            that is enabled.
 
         Returns
         -------

@@ -12,6 +12,7 @@ from ferl import _core
 from ferl._learn.consequents import level_columns
 from ferl._learn.derive import NewColumn, day_columns
 from ferl._learn.ground import CONDITIONS, UNBOUNDED, Ground
+from ferl._learn.near_copies import warn_of_near_copies
 from ferl._learn.rows import Orders, Rows
 from ferl._models.novelty import Neighbours
 from ferl._models.rule_model import RuleModel
@@ -30,7 +31,10 @@ MOST_COVER_STEPS = 2_000_000_000  # comparisons of two values, about a second
 def fit_rules(settings: RuleSettings, rows: Rows) -> RuleModel:
     """Learn rules and their weights, and choose the training rows that the model keeps."""
     with count_bar("growing rules", settings.max_rules, settings.verbose > 0) as report:
-        ground = Ground.prepared(settings, rows).deriving()
+        ground = Ground.prepared(settings, rows)
+        if not ground.facts.has_groups:
+            warn_of_near_copies(ground.drawn, ground.facts.n_categories)
+        ground = ground.deriving()
         if days := _days_beyond(settings, ground, report):
             ground = ground.with_columns(days)
         grown = _core.grow_rules(ground.sample, _options(settings, ground), report)
@@ -149,7 +153,7 @@ def _days_beyond(settings: RuleSettings, ground: Ground, report: Any) -> list[Ne
     scores = _core.Scores(core, *weights, np.zeros_like(grown["prior"]), nowhere, 0, np.zeros((0, 2)), nowhere, 1.0)
     probability = np.empty((drawn.n_rows, len(grown["prior"])))
     scores.probabilities(ground.sample.x, n_threads(ground.settings.n_jobs), probability)
-    return list(day_columns(ground.dates, drawn.x, drawn.y, drawn.weight, probability))
+    return list(day_columns(ground.dates, drawn.x, drawn.y, drawn.weight, ground.folds, probability))
 
 
 def _conditions(grown: dict[str, Any]) -> dict[str, Any]:

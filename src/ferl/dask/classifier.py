@@ -241,7 +241,9 @@ class OnCluster(FERLEstimator[Any]):
             "client": [HasMethods(["compute", "close"]), None],
         }
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, units: Any = None, describe: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None, units: Any = None, describe: Any = None
+    ) -> Self:
         """Learn the rules.
 
         Parameters
@@ -253,6 +255,9 @@ class OnCluster(FERLEstimator[Any]):
             Labels, in the partitions of X.
         sample_weight : dask Series or Array of shape (n_samples,), default=None
             How often each row counts, in the partitions of X.
+        groups : None
+            Refused: on a cluster there are no groups for inner validation. ``ferl.streaming.fit_parquet`` and
+            ``fit_batches`` take them, in memory that does not grow with the table.
         units, describe : default=None
             As in the local class.
 
@@ -261,6 +266,11 @@ class OnCluster(FERLEstimator[Any]):
         self : estimator
             The fitted classifier itself.
         """
+        if groups is not None:
+            raise ValueError(
+                "groups are not read on a cluster. Fit with ferl.streaming.fit_parquet(..., groups=...), or leave them "
+                "out."
+            )
         super().fit(X, y, sample_weight, units=units, describe=describe)
         return self
 
@@ -271,7 +281,13 @@ class OnCluster(FERLEstimator[Any]):
         )
 
     def _training_rows(
-        self, X: Any, y: Any, sample_weight: Any, classes: Any = None, description: TableDescription = NOTHING_SAID
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        classes: Any = None,
+        description: TableDescription = NOTHING_SAID,
+        groups: Any = None,
     ) -> Rows:
         parts = Parts.checked(X, y, sample_weight)
         return rows_on_cluster(self._settings(), parts, running_client(self.client), description)
