@@ -11,8 +11,10 @@ from ferl._util.arrays import Floats, Ints
 from ferl._util.text import caller_level
 
 LEAST_ROWS = 40  # fewer have no neighbours to compare with
+FIRST_ROWS = 512  # that columns are judged by
 MOST_LOOKED_AT = 96  # rows whose neighbours are searched
-MOST_DISTANCES = 4_000_000  # of two rows
+MOST_DISTANCES = 50_000  # of two rows, unless the fewest rows that are looked at have more
+LEAST_LOOKED_AT = 16
 N_NEIGHBOURS = 24
 FINE_SHARE = 0.5  # of the rows that have different values of a column, where jitter would show
 JUMP = 4.0  # times as far away as a row's near-copies its next neighbour is
@@ -39,18 +41,20 @@ def near_copy_share(x: Floats, n_categories: Ints) -> float:
     """
     if len(x) < LEAST_ROWS:
         return 0.0
-    first = x[: 4 * LEAST_ROWS]
+    first = x[:FIRST_ROWS]
     fine = [j for j in np.flatnonzero(n_categories == 0) if len(np.unique(first[:, j])) >= FINE_SHARE * len(first)]
     if len(fine) < LEAST_COLUMNS:
         return 0.0
     own = x[:, fine]
-    middle, spread = np.nanmean(own, axis=0), np.nanstd(own, axis=0)
     with np.errstate(all="ignore"):  # columns of huge or tiny numbers
-        own = np.nan_to_num((own - middle) / spread, nan=0.0, posinf=0.0, neginf=0.0)
-    looked_at = own[: min(len(own), MOST_LOOKED_AT, max(MOST_DISTANCES // len(own), 16))]
+        own = (own - np.nanmean(first[:, fine], axis=0)) / np.nanstd(first[:, fine], axis=0)
+        own[~np.isfinite(own)] = 0.0
+    looked_at = own[: min(MOST_LOOKED_AT, max(MOST_DISTANCES // len(own), LEAST_LOOKED_AT))]
     n_near = min(N_NEIGHBOURS, len(own) - 1)
     squares = np.einsum("ij,ij->i", own, own)
-    near = np.argpartition(squares - 2 * looked_at @ own.T, n_near, axis=1)[:, : n_near + 1]
+    # Not a product of matrices: for so few rows the threads of BLAS wait for each other longer than they compute.
+    nearer = squares - 2 * np.einsum("ik,jk->ij", looked_at, own)
+    near = np.argpartition(nearer, n_near, axis=1)[:, : n_near + 1]
     distance = np.sqrt(((own[near] - looked_at[:, None]) ** 2).sum(axis=2))
     distance.sort(axis=1)
     closer, next_one = distance[:, :-1], distance[:, 1:]
