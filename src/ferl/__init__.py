@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from ferl._models.tree import FuzzyTree
     from ferl._tables import DescriptionError, TableDescription
     from ferl._tables.kinds import TableWarning, load_description
-    from ferl._tables.schema import IdColumnWarning
+    from ferl._tables.schema import IdColumnWarning, OtherColumnsWarning
     from ferl._tell.explanation import Explanation
     from ferl._tell.overview import Overview
     from ferl.certified_cache import CertifiedCache
@@ -33,6 +33,7 @@ __all__ = [
     "ModelFileError",
     "NearCopiesWarning",
     "NoveltyDetector",
+    "OtherColumnsWarning",
     "Overview",
     "RuleEvidence",
     "TableDescription",
@@ -56,7 +57,7 @@ _MODULES = {
     "_models.evidence": ["Evidence", "RuleEvidence"],
     "_models.tree": ["FuzzyTree"],
     "_tables.kinds": ["DescriptionError", "TableDescription", "TableWarning", "load_description"],
-    "_tables.schema": ["IdColumnWarning"],
+    "_tables.schema": ["IdColumnWarning", "OtherColumnsWarning"],
     "_tell.explanation": ["Explanation"],
     "_tell.overview": ["Overview"],
     "certified_cache": ["CertifiedCache"],

@@ -268,7 +268,7 @@ class FERLEstimator(Answers[AnyModel], ClassifierMixin, RemembersValidParameters
         self, X: Any, y: Any, sample_weight: Any, classes: ArrayLike | None, as_given: bool = True
     ) -> Block:
         """Rows of some weight as the fitted model reads them, checked; ``as_given``: whether class weights stay."""
-        rows, known = check_rows(self, X), self.classes_
+        rows, known = check_rows(self, X, is_training=True), self.classes_
         found, found_codes = learn_labels(self, y, rows.shape, known.tolist())
         codes = known_codes(found, found_codes, classes, known)
         weight, _ = weights_and_factors(sample_weight, self.class_weight, known, codes, as_given=as_given)

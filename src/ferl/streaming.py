@@ -35,9 +35,10 @@ def fit_batches(
     Parameters
     ----------
     batches : iterable of (X, y), (X, y, sample_weight) or (X, y, sample_weight, groups), or callable that returns one
-        The rows; each entry is what :meth:`FERLClassifier.fit` takes, weights may be None. They are read three or four times: for labels and
-        categories, for the rows that the tree is grown on, and for the sums over all rows. A list, or a function that
-        begins anew at every call, is simply read again; the batches of an iterator are kept in a temporary file.
+        The rows; each entry is what :meth:`FERLClassifier.fit` takes, weights may be None. They are read three or four
+        times: for labels and categories, for the rows that the tree is grown on, and for the sums over all rows. A
+        list, or a function that begins anew at every call, is simply read again; the batches of an iterator are kept
+        in a temporary file.
     estimator : FERLClassifier or FERLTreeClassifier, default=None
         What to fit, ``FERLClassifier()`` by default; it is not changed. With ``verbose=1`` there is a progress bar.
     describe : TableDescription, mapping, str or path-like, default=None

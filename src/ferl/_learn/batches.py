@@ -385,7 +385,7 @@ class FirstLook:
             if not holds_numbers(name) or (chosen is not None and chosen[index])
         ] or [names[0]]
         if chosen is None:
-            return cls(wanted, "from_dtype", names)
+            return cls(wanted, None, names)
         return cls(wanted, [name for index, name in enumerate(names) if chosen[index]], names)
 
     def of_these(self, description: TableDescription) -> TableDescription:

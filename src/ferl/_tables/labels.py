@@ -357,11 +357,12 @@ def group_numbers(groups: Any, n_rows: int) -> Floats:
     >>> bool(a == again), bool(a == b), bool(group_numbers(np.array([3]), 1) == group_numbers([3.0], 1))
     (True, False, True)
     """
-    own = checked_groups(groups, n_rows).tolist()
+    own: list[Any] = checked_groups(groups, n_rows).tolist()
     known = {}
-    for group in dict.fromkeys(own):
-        is_whole = isinstance(group, Real) and math.isfinite(group) and group == int(group)
+    for group in dict.fromkeys(own):  # of any type
+        is_number = isinstance(group, Real)
+        is_whole = is_number and math.isfinite(group) and group % 1 == 0
         text = str(int(group)) if is_whole else str(group)
-        digest = hashlib.blake2b(f"{isinstance(group, Real)}{text}".encode(), digest_size=8).digest()
+        digest = hashlib.blake2b(f"{is_number}{text}".encode(), digest_size=8).digest()
         known[group] = float(int.from_bytes(digest, "little") >> 11)
     return np.array([known[group] for group in own])

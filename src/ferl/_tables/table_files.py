@@ -9,7 +9,7 @@ import json
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -402,11 +402,15 @@ class RowReader:
         The file, for errors.
     form : FileForm
         How it is read.
+    needed : collection of int, default=None
+        Features that the file must have a column for; the others may be absent. None: all.
 
     Attributes
     ----------
     features : list of str
-        The columns of the file that the model reads, in its order.
+        The columns of the model, in its order.
+    absent : list of str
+        Those that the file does not have.
     unseen : dict
         By column, how often each category occurred that training did not have.
     n_unseen : dict
@@ -414,9 +418,17 @@ class RowReader:
     """
 
     def __init__(
-        self, schema: Schema, derived: Sequence[Derived], names: Sequence[str], path: Path, form: FileForm
+        self,
+        schema: Schema,
+        derived: Sequence[Derived],
+        names: Sequence[str],
+        path: Path,
+        form: FileForm,
+        needed: Collection[int] | None = None,
     ) -> None:
-        self.features = _feature_columns(schema, names, path)
+        self.features = _feature_columns(schema, names, path, needed)
+        given = set(names)
+        self.absent = [name for name in self.features if name not in given]
         self.form = form
         self._schema = replace(schema, names=tuple(self.features))
         self._lookups = self._schema.lookups  # made here, once, and not by every thread
@@ -432,6 +444,9 @@ class RowReader:
         unseen: dict[str, dict[str, int]] = {}
         for feature, (name, lookup) in enumerate(zip(self.features, self._lookups, strict=True)):
             label, kind = self._schema.label(feature), self._schema.kinds[feature]
+            if name not in columns:
+                rows[:, feature] = np.nan
+                continue
             given = known_column(columns[name], self.form)
             if lookup is None and not kind.is_coded:
                 given = numbers[name] = self._numbers(given, label, kind.missing)
@@ -470,8 +485,8 @@ class RowReader:
         )
 
     def unseen_lines(self) -> list[str]:
-        """Lines for the user about categories that training did not have."""
-        lines = []
+        """Lines for the user about categories that training did not have, and about columns that are not there."""
+        lines = [f"column {name!r} is not in the file; no rule reads it" for name in self.absent]
         for name, counts in self.unseen.items():
             named = ", ".join(f"{text!r} ({n})" for text, n in counts.most_common(5))
             more = ", ..." if len(counts) > 5 else ""
@@ -484,7 +499,7 @@ class RowReader:
         return lines
 
 
-def _feature_columns(known: Schema, names: Sequence[str], path: Path) -> list[str]:
+def _feature_columns(known: Schema, names: Sequence[str], path: Path, needed: Collection[int] | None) -> list[str]:
     n_features = len(known.categories)
     if known.names is None:
         if len(names) != n_features:
@@ -494,7 +509,8 @@ def _feature_columns(known: Schema, names: Sequence[str], path: Path) -> list[st
             )
         return list(names)
     given = set(names)
-    absent = [name for name in known.names if name not in given]
+    wanted = known.names if needed is None else [known.names[j] for j in needed]
+    absent = [name for name in wanted if name not in given]
     if absent:
         near = near_name(absent[0], names)
         hint = f" Did you mean {near!r}? Rename it." if near else " Add it; its fields may be empty."
