@@ -36,6 +36,7 @@ from ferl._tables import (
     Missing,
     TableDescription,
     group_numbers,
+    plain_labels,
     refuse_missing_labels,
     weights_and_factors,
     with_derived,
@@ -259,7 +260,7 @@ class FERLEstimator(Answers[AnyModel], ClassifierMixin, RemembersValidParameters
         float
         """
         refuse_missing_labels(y, self._fitted().classes.tolist())
-        return float(super().score(X, y, sample_weight))
+        return float(super().score(X, plain_labels(y), sample_weight))
 
     def _begin_updates(self, X: Any, y: Any, sample_weight: Any, classes: ArrayLike | None) -> None:
         """Keep what later blocks will need of the first one."""

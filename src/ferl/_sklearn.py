@@ -24,6 +24,7 @@ from ferl._tables import (
     TableDescription,
     distinct_labels,
     is_one_row,
+    plain_labels,
     read_row,
     read_table,
     refuse_missing_labels,
@@ -186,6 +187,7 @@ def learn_labels(
         classes, codes = distinct_labels(y)
         if 2 * len(classes) <= len(y):  # scikit-learn warns of more; otherwise it has nothing to say of whole numbers
             return classes, codes
+    y = plain_labels(y)
     rows = np.broadcast_to(0.0, shape)  # the shape is all that labels are compared with; a view of one zero has it
     text = distinct_text(np.asarray(y)) if isinstance(y, np.ndarray | list | tuple) or hasattr(y, "to_numpy") else None
     if text is None or label_markers(text[0].tolist(), known):

@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_para
 
 from ferl._models.decision import Decision
 from ferl._sklearn import check_rows, routing_enabled, rows_of_parameters, take_rows
-from ferl._tables import refuse_missing_labels
+from ferl._tables import plain_labels, refuse_missing_labels
 from ferl._util.arrays import Floats
 
 if TYPE_CHECKING:
@@ -281,7 +281,7 @@ def drawn_seed(random: Any) -> int:
 def checked_labels(y: ArrayLike, n_rows: int) -> NDArray[Any]:
     """Labels of shape (n_samples,), none of them missing."""
     refuse_missing_labels(y)
-    labels = column_or_1d(y)
+    labels = column_or_1d(plain_labels(y))
     if len(labels) != n_rows:
         raise ValueError(f"X has {n_rows} rows and y {len(labels)} labels. Pass one label for each row of X.")
     if labels.dtype.kind == "f" and np.isnan(labels).any():

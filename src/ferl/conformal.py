@@ -31,6 +31,7 @@ from ferl._wrapper import Wrapper, checked_labels, decided, drawn_seed, evidence
 
 __all__ = ["ConformalFERL", "nonconformity"]
 
+_MOST_WEIGHT = 1e300  # of a new row, in units of the heaviest calibration row
 # Parameters by which calibration rows were compared, and new rows must be.
 _DECISIVE = ("cv", "nonconformity", "class_conditional", "randomised", "raps_penalty", "raps_free_classes")
 
@@ -265,6 +266,8 @@ class ConformalFERL(ClassifierMixin, Wrapper):
         scores = self._scores(self.estimator_, X)
         codes = codes_of(checked_labels(y, len(scores)), self.classes_)
         weight = checked_sample_weight(sample_weight, len(codes))
+        self._unit = float(np.exp2(np.floor(np.log2(weight.max()))))  # sums of huge weights stay finite
+        weight = weight / self._unit
         reference = Reference.of(scores, codes, weight, class_conditional=self.class_conditional)
         named = None if groups is None else checked_groups(groups, len(codes))
         self._keep([(self.estimator_, reference)], is_weighted=sample_weight is not None, groups=named)
@@ -337,12 +340,16 @@ class ConformalFERL(ClassifierMixin, Wrapper):
         self._check_conformalized()
         scores = [self._scores(estimator, X) for estimator, _ in self._compared]
         self._refuse_other_form("sample_weight", self._is_weighted, sample_weight)
-        weight = checked_sample_weight(sample_weight, len(scores[0]))[:, None]
+        weight = checked_sample_weight(sample_weight, len(scores[0]), may_be_zero=True)[:, None]
+        if sample_weight is not None:  # in the unit of the calibration rows; beyond so many nothing else counts
+            with np.errstate(over="ignore"):
+                weight = np.minimum(weight / self._unit, _MOST_WEIGHT)
         out = np.empty(scores[0].shape)
         for _, rows, references in self._parts(groups, len(out)):
             parts = [reference.compare(own[rows]) for own, reference in zip(scores, references, strict=True)]
             at_least, total = (sum(own) for own in zip(*parts, strict=True))
-            out[rows] = (at_least + weight[rows]) / (total + weight[rows])
+            above, below = at_least + weight[rows], total + weight[rows]
+            out[rows] = np.divide(above, below, out=np.ones_like(out[rows]), where=below > 0)
         return out
 
     def _parts(self, groups: ArrayLike | None, n_rows: int) -> list[tuple[str, NDArray[np.bool_], list[Reference]]]:

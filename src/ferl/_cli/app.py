@@ -311,6 +311,11 @@ def export(
         None, help="Where to write a scorecard of rules: .csv, .txt or .tex.", metavar="FILE"
     ),
     rounded: bool = Option(False, "--rounded", help="Whole points in the scorecard."),
+    safe_csv: bool = Option(
+        False,
+        "--safe-csv",
+        help="In a .csv scorecard, put an apostrophe before text that a spreadsheet would take for a formula.",
+    ),
     positive: str | None = Option(
         None, "--positive", "--wished", help="Class that the points speak for, of two.  [default: the second class]"
     ),

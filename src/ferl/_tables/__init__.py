@@ -16,6 +16,7 @@ from ferl._tables.labels import (
     codes_of,
     distinct_labels,
     group_numbers,
+    plain_labels,
     refuse_missing_labels,
     refuse_other_kind,
     weights_and_factors,

@@ -205,6 +205,11 @@ def refuse_other_kind(first: NDArray[Any], first_name: str, second: NDArray[Any]
 # ---------------------------------------------------------------------------------------------------------------------
 
 
+def plain_labels(y: Any) -> Any:
+    """Labels, text of NumPy's StringDType as objects: scikit-learn does not take that type."""
+    return y.astype(object) if isinstance(y, np.ndarray) and y.dtype.kind == "T" else y
+
+
 def weights_and_factors(
     sample_weight: ArrayLike | None,
     class_weight: Mapping[Any, float] | str | None,
