@@ -294,6 +294,8 @@ def onnx_answers_as_python_does(case: Case) -> None:
         return  # has no graph
     session = onnx_examples.session_of(to_onnx(case.model))
     rows = case.rows[is_clear(case.model, case.rows) | ~case.model.predict_evidence(case.rows).belief.any(axis=1)]
+    if not len(rows):
+        return
     onnx_examples.assert_answers(onnx_examples.run(session, onnx_inputs(case.model, rows)), case.model, rows)
 
 

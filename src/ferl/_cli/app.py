@@ -66,8 +66,8 @@ def fit(
     ),
     groups: str | None = Option(
         None,
-        help="Column of what rows belong to, such as a patient or a machine: --test holds out whole groups. The model "
-        "does not read it.",
+        help="Column of what rows belong to, such as a patient or a machine: --test holds out whole groups, and rules "
+        "are validated on whole groups. The model does not read it.",
     ),
     held_out: Path | None = Option(None, help="Where to write the rows held out by --test, a .csv or .parquet file."),
     seed: int = Option(0, help="Seed of the resamples and of the rows held out.", min=0),

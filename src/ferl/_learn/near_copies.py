@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 
 from ferl import _core
+from ferl._tables.kinds import TableWarning
 from ferl._util.arrays import Floats, Ints
 from ferl._util.text import caller_level
 
@@ -22,7 +23,7 @@ WARN_SHARE = 0.5  # of the rows; in one dimension a third have such a jump by ch
 LEAST_COLUMNS = 2
 
 
-class NearCopiesWarning(UserWarning):
+class NearCopiesWarning(TableWarning):
     """Rows nearly repeat others, so that inner validation finds them again: the model is surer than it may be."""
 
 
@@ -67,11 +68,12 @@ def warn_of_near_copies(drawn: _core.Sample, n_categories: Ints) -> None:
     share = near_copy_share(drawn.x, n_categories)
     if share < WARN_SHARE:
         return
-    warnings.warn(
+    fact = (
         f"{share:.0%} of the rows nearly repeat other rows. Inner validation then judges rules on near-copies of the "
-        "rows that they were learned from, and the model is surer than it may be. If rows belong together (a patient, "
-        "a machine, an hour), pass fit(..., groups=...) with what they belong to; if each is a case of its own, ignore "
-        "this warning.",
-        NearCopiesWarning,
-        stacklevel=caller_level(),
+        "rows that they were learned from, and the model is surer than it may be."
     )
+    remedy = (
+        "If rows belong together (a patient, a machine, an hour), pass fit(..., groups=...) with what they belong to; "
+        "if each is a case by itself, ignore this warning."
+    )
+    warnings.warn(NearCopiesWarning(fact, remedy), stacklevel=caller_level())

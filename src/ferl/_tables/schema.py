@@ -504,7 +504,7 @@ def refuse_other_names(known: set[str], given: set[str]) -> None:
         raise ValueError(
             "The feature names should match those that were passed during fit.\n"
             + "".join(parts)
-            + "Pass all columns that the model has, in any order; rows to predict may lack those that no rule reads."
+            + "Leave out columns that the model does not have, and pass all that it has, in any order."
         )
 
 

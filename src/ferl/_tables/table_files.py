@@ -27,7 +27,7 @@ from ferl._tables.schema import Schema
 from ferl._tables.values import FORMULA_STARTS, MISSING, harmless_text, plain_text, spelled_number
 from ferl._util.arrays import Floats
 from ferl._util.files import TableFileError, replacing
-from ferl._util.text import near_name, shown
+from ferl._util.text import listed, near_name, shown
 
 # Bytes of a CSV file that are read at a time. Arrow reads some dozens ahead: 3 million rows of ten columns took 290,
 # 340 and 440 MB with blocks of 1, 2 and 4 MB, and the same time. A row must fit into a block.
@@ -506,7 +506,7 @@ class RowReader:
 
     def unseen_lines(self) -> list[str]:
         """Lines for the user about categories that training did not have, and about columns that are not there."""
-        lines = [f"column {name!r} is not in the file; no rule reads it" for name in self.absent]
+        lines = [f"the file lacks {listed([*map(repr, self.absent)])}, which no rule reads"] if self.absent else []
         for name, counts in self.unseen.items():
             named = ", ".join(f"{text!r} ({n})" for text, n in counts.most_common(5))
             more = ", ..." if len(counts) > 5 else ""
