@@ -79,7 +79,8 @@ _WRITES_FOR_EVER = """
 import signal, sys, time
 from ferl._util.files import replacing
 if sys.argv[2] == "own":
-    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(7))
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+        signal.signal(number, lambda number, frame: sys.exit(7))
 with replacing(sys.argv[1]) as beside:
     beside.write_text("half")
     print("writing", flush=True)
@@ -89,8 +90,10 @@ with replacing(sys.argv[1]) as beside:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals differ")
-@pytest.mark.parametrize(("handler", "code"), [("none", -signal.SIGTERM), ("own", 7)])
-def test_termination_leaves_the_old_file_alone(tmp_path, handler, code):
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP", "SIGQUIT"])
+@pytest.mark.parametrize("handler", ["none", "own"])
+def test_termination_leaves_the_old_file_alone(tmp_path, handler, name):
+    number = getattr(signal, name)
     path = tmp_path / "model.json"
     path.write_text("old", encoding="utf-8")
     command = [sys.executable, "-c", _WRITES_FOR_EVER, str(path), handler]
@@ -98,8 +101,8 @@ def test_termination_leaves_the_old_file_alone(tmp_path, handler, code):
         assert program.stdout is not None
         assert program.stdout.readline() == "writing\n"
         assert len(os.listdir(tmp_path)) == 2
-        program.terminate()
-        assert program.wait(timeout=60) == code
+        program.send_signal(number)
+        assert program.wait(timeout=60) == (7 if handler == "own" else -number)
     assert os.listdir(tmp_path) == ["model.json"]
     assert path.read_text(encoding="utf-8") == "old"
 

@@ -314,3 +314,34 @@ def test_dates_of_a_csv_file_whose_days_settle_the_order_are_dates(tmp_path):
     others = write_table(tmp_path / "o.csv", {"day": ["05.01.2019", "01.05.2019", "2019-01-05"]})
     ferl("predict", tmp_path / "model.json", others, "-o", tmp_path / "out.csv")
     assert read_table(tmp_path / "out.csv")["label"] == ["early", "late", "early"]
+
+
+def test_a_field_of_three_megabytes_is_read(tmp_path):
+    rng = np.random.default_rng(0)
+    numbers = rng.normal(size=400)
+    rows = {"x": numbers, "note": ["short"] * 400, "y": (numbers > 0).astype(int)}
+    rows["note"][250] = "z" * 3_000_000
+    table = write_table(tmp_path / "rows.csv", rows)
+    ferl("fit", table, "--target", "y", "--drop", "note", "-o", tmp_path / "model.json")
+    ferl("predict", tmp_path / "model.json", table, "-o", tmp_path / "out.csv", "--guess")
+    with open(tmp_path / "out.csv", encoding="utf-8") as file:
+        lines = file.read().splitlines()
+    assert len(lines) == 401
+    assert len(lines[251]) > 3_000_000
+    assert [float(line.split(",")[0]) for line in lines[1:]] == numbers.tolist()
+
+
+def test_a_safe_scorecard_has_no_formulas(tmp_path):
+    rng = np.random.default_rng(0)
+    numbers = rng.normal(size=300)
+    table = write_table(tmp_path / "rows.csv", {"=cmd()": numbers, "y": (numbers > 0).astype(int)})
+    ferl("fit", table, "--target", "y", "-o", tmp_path / "model.json")
+    command = ["export", tmp_path / "model.json", "--scorecard", tmp_path / "points.csv"]
+    ferl(*command)
+    assert "\n=cmd()" in (tmp_path / "points.csv").read_text(encoding="utf-8")
+    ferl(*command, "--safe-csv")
+    text = (tmp_path / "points.csv").read_text(encoding="utf-8")
+    assert "\n=cmd()" not in text
+    assert "'=cmd()" in text
+    assert "--safe-csv is about CSV" in refused(*command[:-1], tmp_path / "points.txt", "--safe-csv")
+    assert "add --scorecard" in refused("export", tmp_path / "model.json", "-o", tmp_path / "m.onnx", "--safe-csv")

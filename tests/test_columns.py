@@ -289,19 +289,19 @@ MIXED = pd.DataFrame({"age": [30.5, 40.5], "zip": [7, 5], "city": ["Oslo", "Berg
 
 @pytest.mark.parametrize(
     "choice",
-    [["zip", "city"], [1, 2], np.array([1, 2]), np.array(["city", "zip"]), (2, 1), [False, True, True, False]],
+    [["zip", "city"], ["zip"], [1, 2], np.array([1]), np.array(["city", "zip"]), (2, 1), [False, True, True, False]],
     ids=str,
 )
-def test_features_are_chosen_by_names_indices_or_mask(choice):
+def test_features_are_chosen_by_names_indices_or_mask_beside_those_that_types_choose(choice):
     columns = Schema.learn(MIXED, choice)
-    assert levels(columns) == [None, [5, 7], ["Bergen", "Oslo"], None]
+    assert levels(columns) == [None, [5, 7], ["Bergen", "Oslo"], [False, True]]
     np.testing.assert_array_equal(columns.encode(MIXED), [[30.5, 1, 1, 1], [40.5, 0, 0, 0]])
 
 
 def test_by_type_integers_are_numbers_and_none_chooses_nothing():
     assert levels(Schema.learn(MIXED)) == [None, None, ["Bergen", "Oslo"], [False, True]]
-    for nothing in (None, []):
-        assert levels(Schema.learn(MIXED.drop(columns="city"), nothing)) == [None] * 3
+    assert levels(Schema.learn(MIXED, [])) == levels(Schema.learn(MIXED))
+    assert levels(Schema.learn(MIXED.drop(columns="city"), None)) == [None] * 3
     declared = pd.DataFrame({"x": pd.Series([5, 7, None], dtype="category")})
     columns = Schema.learn(declared, None)
     assert levels(columns) == [None]
@@ -328,8 +328,7 @@ def test_arrays_of_numbers_hold_categories_when_told():
         ([1.5], "holds float"),
         (7, "categorical_features is 7; it must be names, indices"),
         (np.eye(4, dtype=bool), "2 dimensions"),
-        ([1], r"Column 'city' holds text \(for example 'Bergen'\) and is not among categorical_features \(\[1\]\)"),
-        (None, r"Column 'city' holds text \(for example 'Bergen'\).*\(None\)"),
+        (None, r"Column 'city' holds text \(for example 'Bergen'\), and categorical_features is None"),
     ],
     ids=str,
 )

@@ -214,6 +214,25 @@ def test_equal_weights_change_nothing_and_a_tilt_does(fitted, data) -> None:
     assert weighted.predict_set(new[:1], sample_weight=[1e6]).all()
 
 
+@pytest.mark.parametrize("scale", [1e306, 1e-300])
+def test_weights_of_any_size_count_by_their_ratios(fitted, data, scale) -> None:
+    X, y = data
+    weight = 1.0 + np.arange(len(y)) % 3
+    plain = ConformalFERL(fitted).conformalize(X, y, weight)
+    scaled = ConformalFERL(fitted).conformalize(X, y, scale * weight)
+    found = scaled.predict_p_values(X, sample_weight=scale * weight)
+    np.testing.assert_allclose(found, plain.predict_p_values(X, sample_weight=weight), rtol=1e-12)
+    np.testing.assert_array_equal(scaled.predict_p_values(X[:2], sample_weight=[1.7e308, 1.7e308]) <= 1.0, True)
+
+
+def test_a_row_of_weight_zero_has_the_same_set_in_any_batch(fitted, data) -> None:
+    X, y = data
+    model = ConformalFERL(fitted).conformalize(X, y, np.ones(len(y)))
+    alone = model.predict_p_values(X[:1], sample_weight=[0.0])
+    np.testing.assert_array_equal(alone, model.predict_p_values(X[:2], sample_weight=[0.0, 1.0])[:1])
+    assert model.predict_set(X[:1], 0.1, sample_weight=[0.0]).shape == (1, len(model.classes_))
+
+
 def test_p_values_give_the_sets(fitted, data) -> None:
     X, _ = data
     model = conformal(fitted, data, allow_empty=True)

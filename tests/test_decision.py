@@ -275,6 +275,58 @@ def test_costly_classes_are_not_made_of_the_ignorance_of_trees() -> None:
     assert 0 < 1.5 * (clf.predict(X, decision=costs) == "ill").mean() < by_pignistic.mean()
 
 
+NOWHERE = np.full((3, 4), 900.0)  # far from all training rows
+
+
+@pytest.mark.parametrize("variant", ["rules", "deep", "medium", "compact", "words"])
+def test_without_evidence_the_label_is_the_most_frequent_class(variant: str) -> None:
+    X, y = rare_table()
+    order = {"ill": "a", "odd": "b", "well": "c"}
+    for names in (order, dict(zip(order, "zyx", strict=True))):
+        labels = np.array([names[label] for label in y[:600]])
+        clf = classifier(variant, max_rules=10, random_state=0).fit(X[:600], labels)
+        usual = names["well"]
+        assert clf.predict(NOWHERE).tolist() == [usual] * 3
+        for decision in ("balanced", "mild"):
+            assert clf.predict(NOWHERE, decision=decision).tolist() == [usual] * 3
+        assert clf.predictor().predict(NOWHERE[0]) == usual
+        assert clf.predict(NOWHERE, no_answer="?").tolist() == ["?"] * 3
+        if variant != "words":
+            from ferl.onnx import onnx_inputs, to_onnx
+            from onnx_examples import run, session_of
+
+            found = run(session_of(to_onnx(clf)), onnx_inputs(clf, NOWHERE))
+            assert found["label"].tolist() == [usual] * 3
+
+
+@pytest.mark.parametrize("variant", ["rules", "deep", "medium", "compact", "words"])
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_python_marks_the_rows_that_the_shell_leaves_empty(variant: str, form: str, tmp_path) -> None:
+    X, y = rare_table()
+    names = [f"x{j}" for j in range(4)]
+    clf = classifier(variant, max_rules=10, random_state=0).fit(pd.DataFrame(X[:600], columns=names), y[:600])
+    rows = pd.DataFrame(np.vstack([X[600:900], NOWHERE]), columns=names)
+    save_model(clf, tmp_path / "model.json")
+    path = tmp_path / f"rows.{form}"
+    rows.to_csv(path, index=False) if form == "csv" else rows.to_parquet(path)
+    for more, expected in ((["--guess"], clf.predict(rows)), ([], clf.predict(rows, no_answer=""))):
+        command("predict", tmp_path / "model.json", path, "-o", tmp_path / "out.csv", *more)
+        assert read_table(tmp_path / "out.csv")["label"] == expected.tolist()
+    is_open = clf.predict_set(rows).all(axis=1)
+    np.testing.assert_array_equal(clf.predict(rows, no_answer="") == "", is_open)
+
+
+def test_markers_keep_the_type_of_labels_where_they_can() -> None:
+    X, y = rare_table()
+    clf = FERLClassifier(random_state=0).fit(X[:600], np.unique(y[:600], return_inverse=True)[1])
+    assert clf.predict(NOWHERE, no_answer=-1).dtype.kind == "i"
+    assert np.isnan(clf.predict(NOWHERE, no_answer=np.nan)).all()
+    assert clf.predict(NOWHERE, no_answer="none").tolist() == ["none"] * 3
+    for wrong, kind in ((0, "a class"), ([1], "not one value")):
+        with pytest.raises(ValueError, match=f"no_answer is .*which is {kind}"):
+            clf.predict(NOWHERE, no_answer=wrong)
+
+
 @pytest.mark.parametrize("wish", ["mild", COSTS], ids=["mild", "costs"])
 def test_labels_do_not_depend_on_batches_order_or_threads(wish) -> None:
     clf, X = fitted("rules"), hard_rows()

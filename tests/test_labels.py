@@ -9,6 +9,7 @@ import pytest
 from sklearn.base import clone
 
 from estimators import classifier
+from ferl import FERLClassifier, FERLTreeClassifier
 from ferl._tables import codes_of, distinct_labels
 from ferl._tables.labels import batch_codes, distinct_of, labels_of
 from ferl.metrics import metrics_by_group
@@ -106,3 +107,20 @@ def test_a_marker_beside_other_text_is_a_class():
     assert model.partial_fit(X[-5:], y[-5:]).score(X, y) == 1.0
     y[0], y[1] = "1", "NA"  # the first batch alone could be numbers and a gap
     assert fit_batches([(X[:2], y[:2]), (X[2:], y[2:])], estimator=model).classes_.tolist() == ["1", "EU", "NA"]
+
+
+@pytest.mark.skipif(not hasattr(np.dtypes, "StringDType"), reason="NumPy has it from 2.0 on")
+@pytest.mark.parametrize("kind", [FERLClassifier, FERLTreeClassifier])
+def test_text_of_numpy_is_text(kind):
+    rng = np.random.default_rng(0)
+    text = rng.choice(["ill", "well"], 200)
+    own = text.astype(np.dtypes.StringDType())
+    clf = kind(random_state=0).fit(np.column_stack([own, own]), own)
+    plain = kind(random_state=0).fit(np.column_stack([text, text]).astype(object), text)
+    assert clf.classes_.tolist() == plain.classes_.tolist() == ["ill", "well"]
+    assert clf.predict(own.reshape(-1, 1).repeat(2, axis=1)).tolist() == text.tolist()
+    assert clf.score(np.column_stack([own, own]), own) == 1.0
+    missing = text.astype(np.dtypes.StringDType(na_object=np.nan))
+    missing[3] = np.nan
+    with pytest.raises(ValueError, match=r"1 labels are missing, the first in row 3"):
+        kind().fit(np.arange(200.0)[:, None], missing)

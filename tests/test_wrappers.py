@@ -241,10 +241,10 @@ def test_weights_and_groups_reach_the_classifier_and_the_splitter_with_and_witho
     plain = wrapper(rules(), cv=TellsFolds(3), random_state=0).fit(X[FIRST], Y[FIRST], WEIGHT, groups=PATIENT)
     for seen, unseen in plain.cv.found:
         assert not set(PATIENT[seen]) & set(PATIENT[unseen])
-    direct = rules().fit(X[FIRST], Y[FIRST], WEIGHT)
+    direct = rules().fit(X[FIRST], Y[FIRST], WEIGHT, groups=PATIENT)
     np.testing.assert_array_equal(plain.estimator_.predict_proba(X[NEW]), direct.predict_proba(X[NEW]))
     with config_context(enable_metadata_routing=True):
-        inside = rules().set_fit_request(sample_weight=True)
+        inside = rules().set_fit_request(sample_weight=True, groups=True)
         routed = wrapper(inside, cv=TellsFolds(3), random_state=0)
         routed.fit(X[FIRST], Y[FIRST], sample_weight=WEIGHT, groups=PATIENT)
         np.testing.assert_array_equal(answers_of(routed), answers_of(plain))

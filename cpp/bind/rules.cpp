@@ -97,6 +97,12 @@ nb::dict grow_rules(const Sample& sample, const RuleOptions& options, const nb::
   return out;
 }
 
+// The part of each row, of so many, as inner validation has them.
+nb::object stratified_parts(const Sample& sample, int n_parts, int turn) {
+  require(n_parts > 0, "n_parts must be positive.");
+  return vector_of(rules::stratified_parts(sample, sample.n_rows, n_parts, turn));
+}
+
 // ridge: of each rule's standardised weight. is_packed: whether firings are packed, as those of many rows are in a fit.
 nb::dict refit_rules(const CMatrix& firing, const CMatrix& target, const Vector& weight, const Codes& sign,
                      const Vector& ridge, const CMatrix& offset, int n_threads, bool is_packed) {
@@ -283,6 +289,7 @@ void bind_rules(nb::module_& m) {
            "min_rule_worth"_a = 0.0, "effort"_a = 1, "monotone"_a = std::vector<int>{}, "words"_a.none() = nb::none(),
            "n_threads"_a = 1, "seed"_a = 0, "max_maps"_a = 25, "tuning"_a.none() = nb::none());
   m.def("grow_rules", &grow_rules, "sample"_a, "options"_a, "report"_a.none());
+  m.def("stratified_parts", &stratified_parts, "sample"_a, "n_parts"_a, "turn"_a = 0);
   m.def("refit_rules", &refit_rules, "firing"_a, "target"_a, "weight"_a, "sign"_a, "ridge"_a, "offset"_a, "n_threads"_a,
         "is_packed"_a = false);
 }

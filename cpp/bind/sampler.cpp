@@ -60,6 +60,16 @@ Sample part_of(const Sample& own, const Codes& rows, const Vector& weight) {
     const auto i = static_cast<std::size_t>(rows.data()[k]);
     out.y.push_back(own.y[i]), out.key.push_back(own.key[i]), out.place.push_back(own.place[i]);
   }
+  for (std::size_t k = 0; k < n && !own.group.empty(); ++k) out.group.push_back(own.group[rows.data()[k]]);
+  return out;
+}
+
+// The same rows in groups, which inner validation does not divide.
+Sample with_groups(const Sample& own, const Vector& group) {
+  require(group.shape(0) == own.n_rows, "group needs one number per row of the sample.");
+  require(all_of(group, [](double number) { return std::isfinite(number); }), "The numbers of groups must be finite.");
+  Sample out = own;
+  out.group = copy(group);
   return out;
 }
 
@@ -192,7 +202,8 @@ void bind_sampler(nb::module_& m) {
       .def_prop_ro("weight", [](const Sample& own) { return vector_of(own.weight); })
       .def_prop_ro("place", [](const Sample& own) { return vector_of(own.place); })
       .def("with_columns", &with_columns, "x"_a, "n_categories"_a)
-      .def("part", &part_of, "rows"_a, "weight"_a);
+      .def("part", &part_of, "rows"_a, "weight"_a)
+      .def("with_groups", &with_groups, "group"_a);
   nb::class_<BoundSampler>(m, "Sampler")
       .def(nb::init<const Codes&, int, std::uint64_t, std::size_t, std::size_t, const Codes&>(), "n_categories"_a,
            "n_classes"_a, "seed"_a, "n_rows"_a, "n_class_rows"_a, "columns"_a)

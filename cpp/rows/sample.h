@@ -18,6 +18,7 @@ struct Sample {
   std::vector<double> weight;        // summed over the equal rows
   std::vector<std::uint64_t> key;    // hash of seed, class and values
   std::vector<std::uint64_t> place;  // of the first of the equal rows among all rows seen
+  std::vector<double> group = {};    // rows of one group are validated together; empty: every row by itself
 
   const double* column(std::size_t j) const { return x.data() + j * n_rows; }
 };

@@ -1,6 +1,7 @@
 #include "rules/choose.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <memory>
 #include <numeric>
@@ -43,7 +44,70 @@ std::vector<double> ridges(const Sample& sample, const Tuning& tuning) {
   return out;
 }
 
+namespace {
+
+std::size_t n_groups(const Sample& sample, std::size_t n_rows) {
+  std::vector<double> own(sample.group.begin(), sample.group.begin() + static_cast<std::ptrdiff_t>(n_rows));
+  std::sort(own.begin(), own.end());
+  return static_cast<std::size_t>(std::unique(own.begin(), own.end()) - own.begin());
+}
+
+// The rows of a group, whose order is random but for how heavy they are, to powers of two: so other turns differ.
+struct Group {
+  int magnitude;
+  std::uint64_t key;
+  std::vector<Row> rows;
+};
+
+std::vector<Group> groups_of(const Sample& sample, std::size_t n_rows, int turn) {
+  std::vector<Row> order(n_rows);
+  std::iota(order.begin(), order.end(), Row{0});
+  std::stable_sort(order.begin(), order.end(), [&](Row a, Row b) { return sample.group[a] < sample.group[b]; });
+  std::vector<Group> out;
+  for (const Row i : order) {
+    if (out.empty() || sample.group[out.back().rows.front()] != sample.group[i]) {
+      const std::uint64_t turned = mix(static_cast<std::uint64_t>(turn));
+      out.push_back({0, mix(value_bits(sample.group[i]) ^ turned), {}});
+    }
+    out.back().rows.push_back(i);
+  }
+  for (Group& own : out) {
+    double weight = 0;
+    for (const Row i : own.rows) weight += sample.weight[i];
+    own.magnitude = std::ilogb(weight);
+  }
+  std::sort(out.begin(), out.end(), [](const Group& a, const Group& b) {
+    return a.magnitude != b.magnitude ? a.magnitude > b.magnitude : a.key < b.key;
+  });
+  return out;
+}
+
+std::vector<int> grouped_parts(const Sample& sample, std::size_t n_rows, int parts, int turn) {
+  const auto n_classes = static_cast<std::size_t>(sample.n_classes), n_parts = static_cast<std::size_t>(parts);
+  std::vector<double> total(n_classes, 0.0), own(n_classes), all(n_parts, 0.0), held(n_parts * n_classes, 0.0);
+  for (std::size_t i = 0; i < n_rows; ++i) total[static_cast<std::size_t>(sample.y[i])] += sample.weight[i];
+  std::vector<int> part(n_rows);
+  for (const Group& group : groups_of(sample, n_rows, turn)) {
+    std::fill(own.begin(), own.end(), 0.0);
+    for (const Row i : group.rows) own[static_cast<std::size_t>(sample.y[i])] += sample.weight[i];
+    std::size_t best = 0;
+    double least = 0;
+    for (std::size_t p = 0; p < n_parts; ++p) {
+      double cost = 0;
+      for (std::size_t c = 0; c < n_classes; ++c)
+        if (own[c] > 0) cost += own[c] / total[c] * held[p * n_classes + c];
+      if (p == 0 || cost < least || (cost == least && all[p] < all[best])) best = p, least = cost;
+    }
+    for (std::size_t c = 0; c < n_classes; ++c) held[best * n_classes + c] += own[c], all[best] += own[c];
+    for (const Row i : group.rows) part[i] = static_cast<int>(best);
+  }
+  return part;
+}
+
+}  // namespace
+
 std::vector<int> stratified_parts(const Sample& sample, std::size_t n_rows, int parts, int turn) {
+  if (!sample.group.empty()) return grouped_parts(sample, n_rows, parts, turn);
   // Classes begin where the last one ended, so that the rows of many small classes are spread over the parts.
   std::vector<int> part(n_rows);
   std::vector<std::vector<Row>> of_class(static_cast<std::size_t>(sample.n_classes));
@@ -203,7 +267,8 @@ Choices choose(const Task& task, std::size_t max_rules, std::uint64_t seed, int 
       std::min({sample.n_rows, tuning.validation_rows, std::max(affordable, tuning.min_validation_rows)});
   const auto end = sample.weight.begin() + static_cast<std::ptrdiff_t>(n);
   const Folds folds = folds_of(std::accumulate(sample.weight.begin(), end, 0.0), tuning);
-  const int n_parts = std::min(folds.n_parts, static_cast<int>(n));
+  const std::size_t n_units = sample.group.empty() ? n : n_groups(sample, n);  // that cannot be divided
+  const int n_parts = std::min(folds.n_parts, static_cast<int>(n_units));
   if (n_parts < 2 || sample.n_classes < 2) {  // nothing to validate: few rules, and a strong ridge
     const double ridge = tuning.ridges[std::min<std::size_t>(1, tuning.ridges.size() - 1)];
     return {{{0, 0, std::min<std::size_t>(max_rules, 8), ridge}}, ridge, nullptr};

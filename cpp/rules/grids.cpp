@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <unordered_map>
 
 #include "core/exponential.h"
+#include "rows/hash.h"
 #include "rules/grid_boost.h"
 #include "rules/grid_merge.h"
 
@@ -494,16 +496,35 @@ struct ChoiceRows {
   std::vector<Row> fit, other;
 };
 
-ChoiceRows choice_rows(std::size_t n_rows, const std::vector<Row>& fit, const std::vector<Row>& other,
+// Whether further rows validate, [row]: those of groups that validate the path do, those of groups that it is fitted on
+// do not, and of other groups one in so many does.
+std::vector<char> validating_groups(const Sample& sample, const std::vector<Row>& fit, const std::vector<Row>& other,
+                                    std::uint64_t one_in) {
+  std::unordered_map<double, char> known;
+  for (const Row i : fit) known[sample.group[i]] = 0;
+  for (const Row i : other) known[sample.group[i]] = 1;
+  std::vector<char> out(sample.n_rows);
+  for (std::size_t i = 0; i < sample.n_rows; ++i) {
+    const auto found = known.find(sample.group[i]);
+    out[i] = found != known.end() ? found->second : mix(value_bits(sample.group[i])) % one_in == 0;
+  }
+  return out;
+}
+
+ChoiceRows choice_rows(const Sample& sample, const std::vector<Row>& fit, const std::vector<Row>& other,
                        std::size_t n_most, const Tuning& tuning) {
   ChoiceRows out{fit, {}};
-  const auto n_seen = static_cast<Row>(fit.size() + other.size());
+  const auto n_seen = static_cast<Row>(fit.size() + other.size()), one_in = static_cast<Row>(tuning.parts_of_many);
+  const bool is_grouped = !sample.group.empty();
+  std::vector<char> validates;
+  if (is_grouped) validates = validating_groups(sample, fit, other, static_cast<std::uint64_t>(one_in));
   std::vector<Row> unseen = other;
-  for (Row i = n_seen; i < n_rows; ++i)
-    (i % static_cast<Row>(tuning.parts_of_many) == 0 ? unseen : out.fit).push_back(i);
+  for (Row i = n_seen; i < sample.n_rows; ++i)
+    ((is_grouped ? validates[i] != 0 : i % one_in == 0) ? unseen : out.fit).push_back(i);
   const std::size_t n_other = std::min(unseen.size(), std::min(tuning.grid_validation_rows, n_most));
   out.other.assign(unseen.begin(), unseen.begin() + static_cast<std::ptrdiff_t>(n_other));
-  out.fit.insert(out.fit.end(), unseen.begin() + static_cast<std::ptrdiff_t>(n_other), unseen.end());
+  if (!is_grouped)  // else their groups validate
+    out.fit.insert(out.fit.end(), unseen.begin() + static_cast<std::ptrdiff_t>(n_other), unseen.end());
   out.fit.resize(std::min(out.fit.size(), n_most));
   return out;
 }
@@ -552,7 +573,7 @@ LearnedGrids learn_grids(const Sample& sample, const WeightedRules& validated, c
   Plan plan;
   {
     const std::size_t n_most = std::max(tuning.grid_choice_work / e, tuning.grid_least_rows);
-    const ChoiceRows rows = choice_rows(sample.n_rows, fit, other, n_most, tuning);
+    const ChoiceRows rows = choice_rows(sample, fit, other, n_most, tuning);
     const auto rows_of = [&](const std::vector<Row>& own) {
       return grid_rows(sample, columns, own, chances(sample, validated, own, pool), pool);
     };

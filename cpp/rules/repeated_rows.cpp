@@ -63,6 +63,7 @@ std::optional<Sample> repeated_rows_apart(const Sample& sample, const Tuning& tu
     out.weight.push_back(weight[i]);
     out.key.push_back(key);
     out.place.push_back(sample.place[i]);
+    if (!sample.group.empty()) out.group.push_back(sample.group[i]);
   }
   return out;
 }

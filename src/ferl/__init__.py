@@ -4,11 +4,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ferl._learn.near_copies import NearCopiesWarning
     from ferl._models.evidence import Evidence, RuleEvidence
     from ferl._models.tree import FuzzyTree
     from ferl._tables import DescriptionError, TableDescription
     from ferl._tables.kinds import TableWarning, load_description
-    from ferl._tables.schema import IdColumnWarning
+    from ferl._tables.schema import IdColumnWarning, OtherColumnsWarning
     from ferl._tell.explanation import Explanation
     from ferl._tell.overview import Overview
     from ferl.certified_cache import CertifiedCache
@@ -38,7 +39,9 @@ __all__ = [
     "FuzzyTree",
     "IdColumnWarning",
     "ModelFileError",
+    "NearCopiesWarning",
     "NoveltyDetector",
+    "OtherColumnsWarning",
     "Overview",
     "RuleEvidence",
     "TableDescription",
@@ -59,10 +62,11 @@ __all__ = [
 
 # Loaded on first use: scikit-learn takes most of a second to import, and `ferl --help` does not need it.
 _MODULES = {
+    "_learn.near_copies": ["NearCopiesWarning"],
     "_models.evidence": ["Evidence", "RuleEvidence"],
     "_models.tree": ["FuzzyTree"],
     "_tables.kinds": ["DescriptionError", "TableDescription", "TableWarning", "load_description"],
-    "_tables.schema": ["IdColumnWarning"],
+    "_tables.schema": ["IdColumnWarning", "OtherColumnsWarning"],
     "_tell.explanation": ["Explanation"],
     "_tell.overview": ["Overview"],
     "certified_cache": ["CertifiedCache"],

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ferl._judge.judgement import Predictor
+from ferl._judge.judgement import Predictor, Rule, labels_or_marker
 from ferl._learn.drift import Drift
 from ferl._models.certificates import certified_radius
 from ferl._models.decision import AnyDecision, Decision
@@ -70,7 +70,7 @@ class Answers(Generic[AnyModel]):
     def _row(self, x: Any) -> OneRow:
         """One row, in whatever form it comes, as the model reads it."""
         model = self._fitted()
-        return read_row(model.schema, model.derived, x)
+        return read_row(model.schema, model.derived, x, model.read_features)
 
     @property
     def tree_(self) -> FuzzyTree:
@@ -124,11 +124,11 @@ class Answers(Generic[AnyModel]):
         """As :meth:`predict_proba`, for libraries that explain functions: ``shap.Explainer(clf, X)``."""
         return self.predict_proba(X)
 
-    def predict(self, X: ArrayLike, *, decision: AnyDecision = "probable") -> NDArray[Any]:
+    def predict(self, X: ArrayLike, *, decision: AnyDecision = "probable", no_answer: Any = None) -> NDArray[Any]:
         """Label of each row, shape (n_samples,).
 
-        A label is given even where :meth:`predict_set` abstains. Far outside the training range it is the most
-        frequent class of rules, and the first class of trees.
+        A label is given even where :meth:`predict_set` abstains, unless ``no_answer`` is. Without evidence, as far
+        outside the training range, it is the most frequent class of training.
 
         Parameters
         ----------
@@ -150,6 +150,10 @@ class Answers(Generic[AnyModel]):
               predicted): cost}`` or ``{true: {predicted: cost}}`` may leave pairs out, which cost 0 where the label is
               right and 1 where it is wrong. A data frame has true classes in its index, predicted ones in its columns.
               Rules weigh costs by the probability; trees by the belief, since their ignorance belongs to no class.
+        no_answer : label or None, default=None
+            What rows get that the classifier abstains on: those whose :meth:`predict_set` has all classes, which
+            ``ferl predict`` leaves empty. It must not be a class: -1 or NaN among numbers, "" among text. None: these
+            rows have their label, too, as with ``ferl predict --guess``.
 
         Returns
         -------
@@ -177,10 +181,14 @@ class Answers(Generic[AnyModel]):
         >>> by_costs, by_threshold = clf.predict(X[1000:], decision=costs), clf.predict(X[1000:], decision=10 / 11)
         >>> bool((by_costs == by_threshold).all())  # "well" has to be ten times as probable
         True
+
+        A row unlike any other has no answer:
+
+        >>> clf.predict([[0.0, 0.0, 0.0], [900.0, 0.0, 0.0]], no_answer="").tolist()
+        ['well', '']
         """
-        chosen = Decision.of(decision, self.classes_)
-        rows = self._rows(X)
-        return np.asarray(self.classes_[chosen.decide(self.model_, rows, n_threads(self.n_jobs))])
+        rule = Rule(Decision.of(decision, self.classes_))
+        return labels_or_marker(self.model_, self._rows(X), rule, no_answer, n_threads(self.n_jobs))
 
     def predict_proba(self, X: ArrayLike) -> Floats:
         """Probability of each class, shape (n_samples, n_classes).

@@ -35,6 +35,8 @@ from ferl._tables import (
     NOTHING_SAID,
     Missing,
     TableDescription,
+    group_numbers,
+    plain_labels,
     refuse_missing_labels,
     weights_and_factors,
     with_derived,
@@ -143,12 +145,14 @@ class FERLEstimator(Answers[AnyModel], ClassifierMixin, RemembersValidParameters
         sample_weight: Any,
         classes: ArrayLike | None = None,
         description: TableDescription = NOTHING_SAID,
+        groups: Any = None,
     ) -> Self:
         settings = self._settings()
         settings.check()  # before the table is read, which may take long
         self._forget()
         try:
-            return self._take(self._learn(settings, self._training_rows(X, y, sample_weight, classes, description)))
+            rows = self._training_rows(X, y, sample_weight, classes, description, groups)
+            return self._take(self._learn(settings, rows))
         except BaseException:
             self._forget()  # an interrupted or refused fit leaves no half-new, half-old model behind
             raise
@@ -167,6 +171,7 @@ class FERLEstimator(Answers[AnyModel], ClassifierMixin, RemembersValidParameters
         sample_weight: Any,
         classes: ArrayLike | None = None,
         description: TableDescription = NOTHING_SAID,
+        groups: Any = None,
     ) -> Rows:
         """The rows to learn from, checked; where they are is the business of those who override this."""
         table, schema, found, found_codes = learn_table(self, X, y, self.categorical_features, description)
@@ -175,7 +180,10 @@ class FERLEstimator(Answers[AnyModel], ClassifierMixin, RemembersValidParameters
         lacks = np.isnan(table[weight > 0]).any(axis=0) if self.missing_conditions else np.zeros(0, dtype=bool)
         missing = tuple(np.flatnonzero(lacks).tolist())
         block = Block(with_derived(table, list(map(Missing, missing))), codes, weight)
-        return RowsInMemory.of_table(block, Facts(schema, missing, settled, unit), n_threads(self.n_jobs))
+        facts = Facts(schema, missing, settled, unit, has_groups=groups is not None)
+        if groups is not None:
+            block = replace(block, group=group_numbers(groups, len(codes)))
+        return RowsInMemory.of_table(block, facts, n_threads(self.n_jobs))
 
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(
@@ -252,7 +260,7 @@ class FERLEstimator(Answers[AnyModel], ClassifierMixin, RemembersValidParameters
         float
         """
         refuse_missing_labels(y, self._fitted().classes.tolist())
-        return float(super().score(X, y, sample_weight))
+        return float(super().score(X, plain_labels(y), sample_weight))
 
     def _begin_updates(self, X: Any, y: Any, sample_weight: Any, classes: ArrayLike | None) -> None:
         """Keep what later blocks will need of the first one."""
@@ -261,7 +269,7 @@ class FERLEstimator(Answers[AnyModel], ClassifierMixin, RemembersValidParameters
         self, X: Any, y: Any, sample_weight: Any, classes: ArrayLike | None, as_given: bool = True
     ) -> Block:
         """Rows of some weight as the fitted model reads them, checked; ``as_given``: whether class weights stay."""
-        rows, known = check_rows(self, X), self.classes_
+        rows, known = check_rows(self, X, is_training=True), self.classes_
         found, found_codes = learn_labels(self, y, rows.shape, known.tolist())
         codes = known_codes(found, found_codes, classes, known)
         weight, _ = weights_and_factors(sample_weight, self.class_weight, known, codes, as_given=as_given)

@@ -24,6 +24,7 @@ from ferl._tables import (
     TableDescription,
     distinct_labels,
     is_one_row,
+    plain_labels,
     read_row,
     read_table,
     refuse_missing_labels,
@@ -186,6 +187,7 @@ def learn_labels(
         classes, codes = distinct_labels(y)
         if 2 * len(classes) <= len(y):  # scikit-learn warns of more; otherwise it has nothing to say of whole numbers
             return classes, codes
+    y = plain_labels(y)
     rows = np.broadcast_to(0.0, shape)  # the shape is all that labels are compared with; a view of one zero has it
     text = distinct_text(np.asarray(y)) if isinstance(y, np.ndarray | list | tuple) or hasattr(y, "to_numpy") else None
     if text is None or label_markers(text[0].tolist(), known):
@@ -203,7 +205,7 @@ def learn_labels(
     return distinct_labels(y) if text is None else text
 
 
-def encode_rows(estimator: Any, columns: Schema, X: Any) -> Floats:
+def encode_rows(estimator: Any, columns: Schema, X: Any, needed: Collection[int] | None = None) -> Floats:
     """Rows for a fitted estimator, as numbers.
 
     Columns with names are found by their names, in any order. When only one of the two tables has names,
@@ -217,6 +219,8 @@ def encode_rows(estimator: Any, columns: Schema, X: Any) -> Floats:
         Those of the training table.
     X : array-like or data frame of shape (n_samples, n_features), or one row as a Series or dict
         The rows.
+    needed : collection of int, default=None
+        Features that they must have, as in :meth:`Schema.fitting`.
 
     Returns
     -------
@@ -224,13 +228,18 @@ def encode_rows(estimator: Any, columns: Schema, X: Any) -> Floats:
     """
     threads = n_threads(getattr(estimator, "n_jobs", None))
     encoded = columns.encode_plain(X, threads)
-    if encoded is None and is_one_row(columns, X):
-        encoded = read_row(columns, (), X).values
+    if encoded is None and is_one_row(columns, X, needed):
+        encoded = read_row(columns, (), X, needed).values
     if encoded is None:
-        encoded = columns.encode(checked_input(estimator, X), threads)
+        encoded = columns.encode(columns.fitting(checked_input(estimator, X), needed), threads)
     return core_ready(encoded)
 
 
-def check_rows(estimator: Any, X: Any) -> Floats:
-    """Rows for a fitted classifier as its tree reads them: numbers, and its derived columns."""
-    return with_derived(encode_rows(estimator, estimator.columns_, X), estimator.model_.derived)
+def check_rows(estimator: Any, X: Any, *, is_training: bool = False) -> Floats:
+    """Rows for a fitted classifier as its tree reads them: numbers, and its derived columns.
+
+    Rows to learn from have all columns, and no others; rows to judge need those that the model reads.
+    """
+    model = estimator.model_
+    needed = None if is_training else model.read_features
+    return with_derived(encode_rows(estimator, estimator.columns_, X, needed), model.derived)

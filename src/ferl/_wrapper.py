@@ -13,15 +13,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import KFold, StratifiedKFold, check_cv
+from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold, check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags, check_random_state, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_parameter
 
 from ferl._models.decision import Decision
 from ferl._sklearn import check_rows, routing_enabled, rows_of_parameters, take_rows
-from ferl._tables import refuse_missing_labels
+from ferl._tables import plain_labels, refuse_missing_labels
 from ferl._util.arrays import Floats
 
 if TYPE_CHECKING:
@@ -87,7 +87,8 @@ class Wrapper(MetaEstimatorMixin, BaseEstimator):
     def _routed(self, sample_weight: ArrayLike | None, given: dict[str, Any]) -> Routed:
         """What ``fit`` was given beside rows and labels, for the classifier's ``fit`` and for the splitter.
 
-        Without scikit-learn's metadata routing: ``groups`` for the splitter, all else for the classifier.
+        Without scikit-learn's metadata routing: ``groups`` for the splitter, and for the inner validation of a
+        classifier whose ``fit`` takes them; all else for the classifier.
         """
         weight = {} if sample_weight is None else {"sample_weight": sample_weight}
         if routing_enabled():
@@ -95,7 +96,10 @@ class Wrapper(MetaEstimatorMixin, BaseEstimator):
             return Routed(dict(routed.estimator.fit), dict(routed.splitter.split) if "splitter" in routed else {})
         to_split = {name: given.pop(name) for name in ("groups",) if name in given}
         template = self._template()
-        if isinstance(template, Pipeline):  # the weights go to the last step
+        last = template[-1] if isinstance(template, Pipeline) else template
+        if to_split.get("groups") is not None and has_fit_parameter(last, "groups"):
+            weight |= to_split
+        if isinstance(template, Pipeline):  # weights and groups go to the last step
             weight = {f"{template.steps[-1][0]}__{name}": value for name, value in weight.items()}
         return Routed(weight | given, to_split)
 
@@ -277,7 +281,7 @@ def drawn_seed(random: Any) -> int:
 def checked_labels(y: ArrayLike, n_rows: int) -> NDArray[Any]:
     """Labels of shape (n_samples,), none of them missing."""
     refuse_missing_labels(y)
-    labels = column_or_1d(y)
+    labels = column_or_1d(plain_labels(y))
     if len(labels) != n_rows:
         raise ValueError(f"X has {n_rows} rows and y {len(labels)} labels. Pass one label for each row of X.")
     if labels.dtype.kind == "f" and np.isnan(labels).any():
@@ -310,7 +314,8 @@ def cross_fit(
     cv : int, cross-validation splitter or list of splits
         Number of folds, or splits that leave every row out exactly once.
     stratified : bool
-        With a number: whether folds have equal shares of the classes, or are drawn without looking at them.
+        With a number: whether folds have equal shares of the classes, or are drawn without looking at them; with
+        ``groups`` each group is in one fold.
     seed : int
         With a number: how the rows are shuffled.
     routed : Routed, default=None
@@ -348,7 +353,8 @@ def folds_of(
         largest = int(np.unique(y, return_counts=True)[1].max()) if stratified else n_folds
         if largest < n_folds:
             raise ValueError(f"cv={cv} folds, but no class has more than {largest} rows. Use at most {largest} folds.")
-        splitter = (StratifiedKFold if stratified else KFold)(n_folds, shuffle=True, random_state=seed)
+        kinds = (KFold, StratifiedKFold) if to_split.get("groups") is None else (GroupKFold, StratifiedGroupKFold)
+        splitter = kinds[stratified](n_folds, shuffle=True, random_state=seed)
     with warnings.catch_warnings():
         # A class with fewer rows than folds: the folds are still well defined.
         warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)

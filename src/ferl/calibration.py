@@ -264,8 +264,9 @@ class CalibratedFERL(ClassifierMixin, Wrapper):
         sample_weight : array-like of shape (n_samples,), default=None
             How often each row counts, in the classifier and in the map.
         **fit_params : dict
-            What else the classifier's ``fit`` takes (``units=``, ``describe=``), and ``groups`` for a splitter that
-            asks for it; by scikit-learn's metadata routing where that is enabled.
+            What else the classifier's ``fit`` takes (``units=``, ``describe=``), and ``groups``, which neither the
+            folds of ``cv`` nor the inner validation of rules then divides; by scikit-learn's metadata routing where
+            that is enabled.
 
         Returns
         -------

@@ -25,12 +25,13 @@ from ferl._judge.conformity import (
 )
 from ferl._models.decision import AnyDecision, Decision
 from ferl._sklearn import HasMethods, Interval, StrOptions, fit_context
-from ferl._tables import checked_sample_weight, codes_of
+from ferl._tables import checked_groups, checked_sample_weight, codes_of
 from ferl._util.arrays import Floats
 from ferl._wrapper import Wrapper, checked_labels, decided, drawn_seed, evidence_of, table_of
 
 __all__ = ["ConformalFERL", "nonconformity"]
 
+_MOST_WEIGHT = 1e300  # of a new row, in units of the heaviest calibration row
 # Parameters by which calibration rows were compared, and new rows must be.
 _DECISIVE = ("cv", "nonconformity", "class_conditional", "randomised", "raps_penalty", "raps_free_classes")
 
@@ -47,20 +48,6 @@ def checked_alphas(alpha: float | Sequence[float]) -> list[float]:
                 "true label: 0.1 for a coverage of 90 %."
             )
     return [float(value) for value in alphas]
-
-
-def checked_groups(groups: Any, n_rows: int) -> NDArray[Any]:
-    """The group of each row, none of them missing, as values that are compared by equality."""
-    own = np.asarray(groups, dtype=object)
-    if own.shape != (n_rows,):
-        raise ValueError(f"X has {n_rows} rows and groups the shape {own.shape}. Pass one group for each row of X.")
-    for row, group in enumerate(own.tolist()):
-        # NaN is no group, nor is NA, which is not even comparable with itself.
-        if group is None or not isinstance(group == group, bool | np.bool_) or group != group:
-            raise ValueError(
-                f"groups[{row}] is {group!r}; every row needs a group. Make missing ones a group of their own."
-            )
-    return own
 
 
 class ConformalFERL(ClassifierMixin, Wrapper):
@@ -215,8 +202,9 @@ class ConformalFERL(ClassifierMixin, Wrapper):
         sample_weight : array-like of shape (n_samples,), default=None
             Weights for fitting. They do not enter the calibration.
         **fit_params : dict
-            What else the classifier's ``fit`` takes (``units=``, ``describe=``), and ``groups`` for a splitter that
-            asks for it; by scikit-learn's metadata routing where that is enabled.
+            What else the classifier's ``fit`` takes (``units=``, ``describe=``), and ``groups``, which neither the
+            folds of ``cv`` nor the inner validation of rules then divides; by scikit-learn's metadata routing where
+            that is enabled.
 
         Returns
         -------
@@ -278,6 +266,8 @@ class ConformalFERL(ClassifierMixin, Wrapper):
         scores = self._scores(self.estimator_, X)
         codes = codes_of(checked_labels(y, len(scores)), self.classes_)
         weight = checked_sample_weight(sample_weight, len(codes))
+        self._unit = float(np.exp2(np.floor(np.log2(weight.max()))))  # sums of huge weights stay finite
+        weight = weight / self._unit
         reference = Reference.of(scores, codes, weight, class_conditional=self.class_conditional)
         named = None if groups is None else checked_groups(groups, len(codes))
         self._keep([(self.estimator_, reference)], is_weighted=sample_weight is not None, groups=named)
@@ -350,12 +340,16 @@ class ConformalFERL(ClassifierMixin, Wrapper):
         self._check_conformalized()
         scores = [self._scores(estimator, X) for estimator, _ in self._compared]
         self._refuse_other_form("sample_weight", self._is_weighted, sample_weight)
-        weight = checked_sample_weight(sample_weight, len(scores[0]))[:, None]
+        weight = checked_sample_weight(sample_weight, len(scores[0]), may_be_zero=True)[:, None]
+        if sample_weight is not None:  # in the unit of the calibration rows; beyond so many nothing else counts
+            with np.errstate(over="ignore"):
+                weight = np.minimum(weight / self._unit, _MOST_WEIGHT)
         out = np.empty(scores[0].shape)
         for _, rows, references in self._parts(groups, len(out)):
             parts = [reference.compare(own[rows]) for own, reference in zip(scores, references, strict=True)]
             at_least, total = (sum(own) for own in zip(*parts, strict=True))
-            out[rows] = (at_least + weight[rows]) / (total + weight[rows])
+            above, below = at_least + weight[rows], total + weight[rows]
+            out[rows] = np.divide(above, below, out=np.ones_like(out[rows]), where=below > 0)
         return out
 
     def _parts(self, groups: ArrayLike | None, n_rows: int) -> list[tuple[str, NDArray[np.bool_], list[Reference]]]:

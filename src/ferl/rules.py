@@ -20,7 +20,8 @@ from ferl._models.evidence import SET_LEVEL, RuleEvidence, checked_level
 from ferl._models.rule_model import RuleModel
 from ferl._models.settings import MAX_CONDITIONS, MAX_MAPS, N_CASES, VARIANTS, RuleSettings, check_words
 from ferl._models.words import LinguisticVariable
-from ferl._sklearn import Interval, StrOptions
+from ferl._sklearn import Interval, StrOptions, fit_context
+from ferl._tables import TableDescription
 from ferl._tell.similar import SimilarCases, similar_cases
 from ferl._util.arrays import Bools, Floats
 from ferl._util.threads import n_threads
@@ -91,8 +92,8 @@ class FERLClassifier(FERLEstimator[RuleModel]):
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, as in scikit-learn. Those that would make all rows together weigh less are scaled up.
     categorical_features : "from_dtype", array-like or None, default="from_dtype"
-        Which features are categories: those whose column says so (text, categorical and boolean columns), or these, by
-        name, by number, or as a mask. None: none.
+        Which features are categories: those whose column says so (text, categorical and boolean columns), and these
+        beside them, by name, by number, or as a mask. None: none.
     missing_conditions : bool, default=False
         Whether rules may ask if a value is missing at all, where that tells the classes apart. A missing value is
         otherwise no evidence: it goes down every branch, in the proportions of the training rows.
@@ -245,6 +246,62 @@ class FERLClassifier(FERLEstimator[RuleModel]):
         if isinstance(words, str) and words in VARIANTS:
             check_words(words)
         super()._refuse_moved(**parameters)
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        groups: ArrayLike | None = None,
+        units: Mapping[str, str] | None = None,
+        describe: Any = None,
+    ) -> Self:
+        """Learn the rules.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Numbers, dates and categories (text, booleans, categorical columns), with or without missing values: NumPy,
+            pandas, polars, pyarrow.
+        y : array-like of shape (n_samples,)
+            Labels. The name of a Series is the target's name in sentences.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How often each row counts: weight 2 is the row twice. Weights that average less than one per given row are
+            scaled up to one, whatever rows are equal; there, the row twice is two rows.
+        groups : array-like of shape (n_samples,), default=None
+            What each row belongs to: a patient, a machine, a month. The number of rules, their ridge, curves and maps
+            are validated on groups that were left out as a whole, so that copies of a row, or rows of one time, do not
+            confirm each other. See docs/guide/tables.md.
+        units : mapping of str to str, default=None
+            What numbers count, by column: {"glucose": "mg/dl"}. For readers only.
+        describe : TableDescription, mapping, str or path-like, default=None
+            What people say of the table, or the JSON or YAML file that says it: names, units, meanings of values, for
+            readers; orders of categories and markers of missing values, which decide how columns are read. See
+            docs/guide/tables.md.
+
+        Returns
+        -------
+        self : estimator
+            The fitted classifier itself.
+
+        Examples
+        --------
+        Sixty patients, each measured eight times, and a label that is noise. Without groups the measurements of a
+        patient confirm each other, and a warning reports rows that nearly repeat:
+
+        >>> import numpy as np
+        >>> from ferl import FERLClassifier
+        >>> rng = np.random.default_rng(0)
+        >>> patient = np.repeat(np.arange(60), 8)
+        >>> X = rng.normal(size=(60, 5))[patient] + 0.02 * rng.normal(size=(480, 5))
+        >>> y = rng.integers(2, size=60)[patient]
+        >>> clf = FERLClassifier(random_state=0).fit(X, y, groups=patient)
+        >>> bool(clf.predict_proba(rng.normal(size=(500, 5))).max(axis=1).mean() < 0.7)
+        True
+        """
+        return self._fit(X, y, sample_weight, description=TableDescription.of(describe, units), groups=groups)
 
     def _learn(self, settings: RuleSettings, rows: Rows) -> RuleModel:
         return fit_rules(settings, rows)

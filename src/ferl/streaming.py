@@ -34,10 +34,11 @@ def fit_batches(
 
     Parameters
     ----------
-    batches : iterable of (X, y) or (X, y, sample_weight), or callable that returns one
-        The rows; X is what :meth:`FERLClassifier.fit` takes. They are read three or four times: for labels and
-        categories, for the rows that the tree is grown on, and for the sums over all rows. A list, or a function that
-        begins anew at every call, is simply read again; the batches of an iterator are kept in a temporary file.
+    batches : iterable of (X, y), (X, y, sample_weight) or (X, y, sample_weight, groups), or callable that returns one
+        The rows; each entry is what :meth:`FERLClassifier.fit` takes, weights may be None. They are read three or four
+        times: for labels and categories, for the rows that the tree is grown on, and for the sums over all rows. A
+        list, or a function that begins anew at every call, is simply read again; the batches of an iterator are kept
+        in a temporary file.
     estimator : FERLClassifier or FERLTreeClassifier, default=None
         What to fit, ``FERLClassifier()`` by default; it is not changed. With ``verbose=1`` there is a progress bar.
     describe : TableDescription, mapping, str or path-like, default=None
@@ -71,6 +72,7 @@ def fit_parquet(
     *,
     estimator: FERLEstimator[Any] | None = None,
     weights: str | None = None,
+    groups: str | None = None,
     features: Sequence[str] | None = None,
     batch_rows: int = BATCH_ROWS,
     describe: Any = None,
@@ -89,6 +91,8 @@ def fit_parquet(
         What to fit, ``FERLClassifier()`` by default; it is not changed. With ``verbose=1`` there is a progress bar.
     weights : str, default=None
         Column that says how often each row counts.
+    groups : str, default=None
+        Column of what each row belongs to, for rules; see :meth:`ferl.FERLClassifier.fit`.
     features : sequence of str, default=None
         Columns to learn from; by default all others.
     batch_rows : int, default=65_536
@@ -119,7 +123,7 @@ def fit_parquet(
     said = TableDescription.of(describe)
     if not said.target.name:
         said = replace(said, target=replace(said.target, name=target))
-    return _fit(ParquetBatches.open(source, target, weights, features, batch_rows), estimator, said)
+    return _fit(ParquetBatches.open(source, target, weights, features, batch_rows, groups), estimator, said)
 
 
 def _fit(batches: Batches, estimator: FERLEstimator[Any] | None, description: TableDescription) -> FERLEstimator[Any]:
@@ -128,7 +132,10 @@ def _fit(batches: Batches, estimator: FERLEstimator[Any] | None, description: Ta
     settings = fitted._settings()
     settings.check()
     with rows_bar(batches.n_rows, settings.verbose > 0) as moved:
-        return fitted._take(fitted._learn(settings, rows_in_batches(settings, batches, moved, description)))
+        rows = rows_in_batches(settings, batches, moved, description)
+        if rows.facts.has_groups and not isinstance(fitted, FERLClassifier):
+            raise ValueError("groups are for the inner validation of FERLClassifier; trees have none. Leave them out.")
+        return fitted._take(fitted._learn(settings, rows))
 
 
 def predict_batches(estimator: FERLEstimator[Any], batches: Iterable[Any]) -> Iterator[Evidence]:

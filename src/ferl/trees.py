@@ -105,8 +105,8 @@ class FERLTreeClassifier(FERLEstimator[TreeModel]):
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, as in scikit-learn. Those that would make all rows together weigh less are scaled up.
     categorical_features : "from_dtype", array-like or None, default="from_dtype"
-        Which features are categories: those whose column says so (text, categorical and boolean columns), or these, by
-        name, by number, or as a mask. None: none.
+        Which features are categories: those whose column says so (text, categorical and boolean columns), and these
+        beside them, by name, by number, or as a mask. None: none.
     missing_conditions : bool, default=False
         Whether rules may ask if a value is missing at all, where that tells the classes apart. A missing value is
         otherwise no evidence: it goes down every branch, in the proportions of the training rows.

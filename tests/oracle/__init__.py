@@ -21,6 +21,7 @@ is skipped, every node is scored by brute force.
 from oracle.answers import answer, decide
 from oracle.best_first import Tree, grow
 from oracle.categories import best_subset, category_order, principal_direction, tally
+from oracle.groups import group_parts
 from oracle.growth import (
     Band,
     CutSpread,
@@ -90,6 +91,7 @@ __all__ = [
     "first_best",
     "gate",
     "gini_gain",
+    "group_parts",
     "grow",
     "may_split",
     "membership",

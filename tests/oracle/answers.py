@@ -30,7 +30,7 @@ def answer(model: Any, x: Floats) -> dict[str, NDArray[Any]]:
         "plausibility": masses.belief + masses.ignorance[:, None],
         "pignistic": pignistic,
         "set": prediction_set(masses),
-        "label": pignistic.argmax(axis=1),
+        "label": np.where(masses.belief.any(axis=1), pignistic.argmax(axis=1), frequency(model).argmax()),
         "ignorance": masses.ignorance,
         "conflict": masses.conflict,
         "novelty": by_feature.sum(axis=1),
@@ -86,6 +86,13 @@ def decide(model: Any, found: dict[str, NDArray[Any]], decision: Any) -> NDArray
 
     ``found`` is what :func:`answer` has of the rows; ``decision`` is a name and its number or matrix, ("power", 0.5).
     """
+    is_known = found["belief"].any(axis=1)
+    if model.kind == "trees" and decision[0] != "threshold" and not is_known.all():
+        # Without evidence the label is the most frequent class, unless a threshold decides on the probability.
+        out = np.full(len(is_known), frequency(model).argmax())
+        if is_known.any():
+            out[is_known] = decide(model, {name: own[is_known] for name, own in found.items()}, decision)
+        return out
     name, value = decision
     probability = found["pignistic"] if model.kind == "trees" else found["probability"]
     if name == "threshold":
@@ -93,11 +100,16 @@ def decide(model: Any, found: dict[str, NDArray[Any]], decision: Any) -> NDArray
     if name == "costs":
         weight = found["belief"] if model.kind == "trees" else probability  # ignorance belongs to no class
         return np.array([np.argmin([own @ value[:, label] for label in range(len(own))]) for own in weight])
-    frequency = model.tree.class_weight[0] / model.tree.class_weight[0].sum()
+    shares = frequency(model)
     if model.kind == "trees":  # the ignorance belongs to no class
-        return (found["belief"] / frequency**value).argmax(axis=1)
+        return (found["belief"] / shares**value).argmax(axis=1)
     is_open = np.asarray(found["fade"])[:, None] > 0  # without evidence no rare class is preferred
-    return (probability / frequency ** (value * is_open)).argmax(axis=1)
+    return (probability / shares ** (value * is_open)).argmax(axis=1)
+
+
+def frequency(model: Any) -> Floats:
+    """The share of each class among the training rows."""
+    return np.asarray(model.tree.class_weight[0] / model.tree.class_weight[0].sum())
 
 
 def by_features(model: Any, parts: Floats) -> Floats:

@@ -69,8 +69,8 @@ def fit(
     ),
     groups: str | None = Option(
         None,
-        help="Column of what rows belong to, such as a patient or a machine: --test holds out whole groups. The model "
-        "does not read it.",
+        help="Column of what rows belong to, such as a patient or a machine: --test holds out whole groups, and rules "
+        "are validated on whole groups. The model does not read it.",
     ),
     held_out: Path | None = Option(None, help="Where to write the rows held out by --test, a .csv or .parquet file."),
     seed: int = Option(0, help="Seed of the resamples and of the rows held out.", min=0),
@@ -314,6 +314,11 @@ def export(
         None, help="Where to write a scorecard of rules: .csv, .txt or .tex.", metavar="FILE"
     ),
     rounded: bool = Option(False, "--rounded", help="Whole points in the scorecard."),
+    safe_csv: bool = Option(
+        False,
+        "--safe-csv",
+        help="In a .csv scorecard, put an apostrophe before text that a spreadsheet would take for a formula.",
+    ),
     positive: str | None = Option(
         None, "--positive", "--wished", help="Class that the points speak for, of two.  [default: the second class]"
     ),

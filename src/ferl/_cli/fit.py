@@ -24,6 +24,7 @@ from ferl._cli.evaluate import judge_rows
 from ferl._cli.shell import CommandError, check_column, check_places, check_share, names_in, note
 from ferl._estimator import FERLEstimator
 from ferl._learn.grow_rules import dates_note
+from ferl._learn.near_copies import NearCopiesWarning
 from ferl._models.settings import VARIANTS, UnusedParameterWarning
 from ferl._tables import ColumnKind, TableDescription, codes_of
 from ferl._tables.columns import IF_CATEGORIES, LEAST_ROWS, are_ids, are_running_numbers, is_text, recognise
@@ -90,8 +91,8 @@ def run_fit(asked: Namespace) -> None:
     fitted_on, tested_on = np.arange(len(y)), np.arange(0)
     if asked.test is not None and asked.groups is None:
         fitted_on, tested_on = _split(y, asked.test, estimator.random_state)
-    elif asked.test is not None:
-        groups = known_column(table[asked.groups], file.form)
+    groups = None if asked.groups is None else known_column(table[asked.groups], file.form)
+    if asked.test is not None and groups is not None:
         fitted_on, tested_on = _split_groups(groups, y, asked.groups, asked.test, estimator.random_state)
     n_classes = len(np.unique(y))
     note_cost(asked.model, len(fitted_on), X.num_columns, n_classes)
@@ -105,7 +106,8 @@ def run_fit(asked: Namespace) -> None:
         # scikit-learn asks what has been asked and answered before.
         warnings.filterwarnings("ignore", message="The number of unique classes", category=UserWarning)
         own_weight = None if weight is None else weight[fitted_on]
-        estimator.fit(X.take(fitted_on), y[fitted_on], own_weight, describe=description)
+        more = {} if groups is None or asked.model != "rules" else _inner_groups(groups.take(fitted_on))
+        estimator.fit(X.take(fitted_on), y[fitted_on], own_weight, describe=description, **more)
     for feature in estimator.model_.leaving_features:
         note(f"column {dates_note(estimator.model_, feature)}")
     typer.echo(f"rules              {estimator.n_rules_}")
@@ -141,6 +143,12 @@ def run_fit(asked: Namespace) -> None:
     typer.echo(f"model              {asked.out}")
 
 
+def _inner_groups(column: pa.ChunkedArray) -> dict[str, Any]:
+    """Groups for the inner validation of rules, as in :func:`_split_groups`; one alone cannot be left out."""
+    groups = [f"row {row}" if own is None else f"group {own}" for row, own in enumerate(column.to_pylist())]
+    return {"groups": groups} if len(set(groups)) > 1 else {}
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # What the user asks for
 # ---------------------------------------------------------------------------------------------------------------------
@@ -150,7 +158,7 @@ def _check_options(asked: Namespace) -> None:
     check_share("test", asked.test, ", such as 0.25")
     if asked.held_out is not None and asked.test is None:
         raise CommandError("--held-out is for the rows that --test holds out; add --test 0.25, say.")
-    if asked.groups is not None and asked.test is None:
+    if asked.groups is not None and asked.test is None and asked.model != "rules":
         raise CommandError(f"--groups {asked.groups} is about the rows that --test holds out; add --test 0.25, say.")
     check_places([asked.out, asked.held_out], asked.table)
 
@@ -317,6 +325,8 @@ def _warnings_as_notes(noted: set[str]) -> Iterator[None]:
             for name in warning.message.columns:
                 if name not in noted:
                     _note_ids(name)
+        elif isinstance(warning.message, NearCopiesWarning):
+            note(f"{warning.message.fact} If rows belong together, add --groups and the column of what they belong to")
         elif isinstance(warning.message, TableWarning):
             text, columns = str(warning.message), warning.message.columns
             if warning.message.remedy == IF_CATEGORIES and columns:

@@ -186,6 +186,7 @@ def run_export(asked: Namespace) -> None:
     counted = {name: value for name, value in numbers.items() if value is not None}
     about_points = [f"--{name.replace('_', '-')}" for name in counted]
     about_points += ["--positive"] * (asked.positive is not None) + ["--rounded"] * asked.rounded
+    about_points += ["--safe-csv"] * asked.safe_csv
     if about_points and asked.scorecard is None:
         raise CommandError(f"{about_points[0]} is about the points of a scorecard; add --scorecard points.csv.")
     check_places([asked.out, asked.scorecard], asked.model)
@@ -230,9 +231,15 @@ def _write_scorecard(asked: Namespace, counted: dict[str, Any]) -> None:
         raise CommandError(f"--positive is {positive!r}, but each of {n_classes} classes has points. Leave it out.")
     label = label_named(estimator.model_, positive, "--positive")
     card = Scorecard(estimator, positive=label, rounded=asked.rounded, **counted)
-    forms: dict[str, Callable[[], str | None]] = {".csv": card.csv, ".txt": card.text, ".tex": card.latex}
+    forms: dict[str, Callable[[], str | None]] = {
+        ".csv": lambda: card.csv(safe=asked.safe_csv),
+        ".txt": card.text,
+        ".tex": card.latex,
+    }
     if out.suffix.lower() not in forms:
         raise CommandError(f"{out.name} ends in {out.suffix!r}; a scorecard is written to .csv, .txt or .tex.")
+    if asked.safe_csv and out.suffix.lower() != ".csv":
+        raise CommandError("--safe-csv is about CSV; leave it out, or write a .csv file.")
     text = forms[out.suffix.lower()]() or ""
     replace_text(out, text if text.endswith("\n") else f"{text}\n")
     meaning = card.text().rpartition("\n\n")[2]  # the last part of the text, below the table

@@ -206,7 +206,7 @@ def read_row_of(model: Model, file: TableFile, number: int) -> OneRow:
     """The row of this number, from 1; the file is read up to there."""
     if number < 1:
         raise CommandError(f"--row is {number}; rows are counted from 1, the header not among them.")
-    reader = RowReader(model.schema, model.derived, file.names, file.path, file.form)
+    reader = RowReader(model.schema, model.derived, file.names, file.path, file.form, model.read_features)
     read = reader.read(_row_of(file, number))
     features = {name: f for f, name in enumerate(reader.features)}
     return OneRow(read.rows, {features[name]: next(iter(found)) for name, found in read.unseen.items()})

@@ -207,7 +207,7 @@ def judge_file(model: Model, file: TableFile, out: str, wanted: Wanted, as_json:
     """
     threads = n_threads(jobs)  # refused, if at all, before anything is written
     form = format_of(out, as_json)
-    reader = RowReader(model.schema, model.derived, file.names, file.path, file.form)
+    reader = RowReader(model.schema, model.derived, file.names, file.path, file.form, model.read_features)
     kept = [] if wanted.only_answers else file.names
     # CSV keeps the text of numbers to the letter. The types of Parquet and JSON are for programs.
     is_typed = form != "csv" and not file.is_parquet

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from ferl._models.evidence import Evidence
 from ferl._models.model import Model
 from ferl._tables import read_row, with_derived
 from ferl._util.arrays import Bools, Floats, core_ready
+from ferl._util.text import shown
 
 # Why a row has no answer, in words that programs may rely on, and in those that people read.
 ABSTENTIONS: Mapping[str, str] = {
@@ -134,6 +136,37 @@ def judge(model: Model, rows: Floats, rule: Rule, *, with_novelty: bool = False,
     return Judgement(moved, sets, label, abstention, novelty)
 
 
+def labels_or_marker(model: Model, rows: Floats, rule: Rule, marker: Any, n_threads: int = 1) -> NDArray[Any]:
+    """The label of each row, and the marker where the model abstains: the rows that a file of answers leaves empty.
+
+    Parameters
+    ----------
+    model : Model
+        The model.
+    rows : ndarray of shape (n_samples, n_columns)
+        Rows as the model reads them.
+    rule : Rule
+        How answers are chosen.
+    marker : label or None
+        None: every row has its label. A number among labels of text, or text among numbers, makes an array of objects.
+    n_threads : int, default=1
+        Number of threads.
+    """
+    classes = model.classes
+    if marker is None:
+        return np.asarray(classes[rule.decision.decide(model, rows, n_threads)])
+    if np.ndim(marker) or marker in classes.tolist():
+        kind = "a class" if not np.ndim(marker) else "not one value"
+        raise ValueError(f"no_answer is {shown(marker)}, which is {kind}. Pass a single value that is no class.")
+    judged = judge(model, rows, rule, n_threads=n_threads)
+    is_text = classes.dtype.kind in "OUT"
+    fits = isinstance(marker, str) if is_text else isinstance(marker, Real | np.number)
+    plain = np.result_type(classes, np.asarray(marker)) if fits and classes.dtype.kind in "Uiuf" else np.dtype(object)
+    labels = classes.astype(plain)[judged.label]
+    labels[judged.abstains] = marker
+    return np.asarray(labels)
+
+
 class Predictor:
     """Answers of a fitted classifier to single rows; :meth:`ferl.FERLClassifier.predictor` makes it.
 
@@ -163,7 +196,7 @@ class Predictor:
         elif self._takes_arrays and self._is_plain(row):
             encoded = core_ready(row.reshape(1, -1))
         if encoded is None:
-            return read_row(model.schema, model.derived, row).values
+            return read_row(model.schema, model.derived, row, model.read_features).values
         return with_derived(encoded, model.derived)
 
     def _is_plain(self, row: Any) -> bool:
@@ -180,10 +213,10 @@ class Predictor:
         """
         return np.asarray(self._model.probabilities(self._row(row))[0])
 
-    def predict(self, row: Any, *, decision: AnyDecision = "probable") -> Any:
-        """The label; ``row`` as in :meth:`predict_proba`, ``decision`` as in :meth:`ferl.FERLClassifier.predict`."""
-        chosen = Decision.of(decision, self._model.classes)
-        return self._model.classes[chosen.decide(self._model, self._row(row))[0]]
+    def predict(self, row: Any, *, decision: AnyDecision = "probable", no_answer: Any = None) -> Any:
+        """The label; ``row`` as in :meth:`predict_proba`, the others as in :meth:`ferl.FERLClassifier.predict`."""
+        rule = Rule(Decision.of(decision, self._model.classes))
+        return labels_or_marker(self._model, self._row(row), rule, no_answer)[0]
 
     def predict_evidence(self, row: Any) -> Evidence:
         """Belief, plausibility, ignorance and conflict, of rules ``rows`` as well: arrays of one row.

@@ -64,10 +64,10 @@ class GivenBatches:
     def read(self, features: Sequence[str] | None = None) -> Iterator[Batch]:
         """All rows in batches; of arrays and data frames all columns are there already."""
         for index, own in enumerate(self._begin()):
-            if not isinstance(own, tuple) or len(own) not in (2, 3):
+            if not isinstance(own, tuple) or len(own) not in (2, 3, 4):
                 raise TypeError(
-                    f"Batch {index} is of type {type(own).__name__}; every batch must be a tuple (X, y) or "
-                    "(X, y, sample_weight)."
+                    f"Batch {index} is of type {type(own).__name__}; every batch must be a tuple (X, y), "
+                    "(X, y, sample_weight) or (X, y, sample_weight, groups)."
                 )
             batch = Batch(*own)
             if np.shape(batch.X)[0] > 0:
@@ -116,6 +116,8 @@ class ParquetBatches:
         Columns to learn from.
     batch_rows : int
         Rows that are read at a time.
+    groups : str or None
+        Column of what each row belongs to.
     """
 
     dataset: Any
@@ -123,6 +125,7 @@ class ParquetBatches:
     weights: str | None
     features: tuple[str, ...]
     batch_rows: int = BATCH_ROWS
+    groups: str | None = None
 
     @classmethod
     def open(
@@ -132,6 +135,7 @@ class ParquetBatches:
         weights: str | None = None,
         features: Sequence[str] | None = None,
         batch_rows: int = BATCH_ROWS,
+        groups: str | None = None,
     ) -> ParquetBatches:
         """Find the columns, and say which ones are not there."""
         import pyarrow.dataset as ds
@@ -145,19 +149,19 @@ class ParquetBatches:
         else:
             raise TypeError(f"{type(source).__name__} is neither a path nor a pyarrow dataset. Pass one of these.")
         names = dataset.schema.names
-        own = [target, *([] if weights is None else [weights])]
+        own = [target, *(name for name in (weights, groups) if name is not None)]
         wanted = [name for name in names if name not in own] if features is None else list(features)
         absent = [name for name in [*own, *wanted] if name not in names]
         if absent:
             raise ValueError(f"There is no column {absent[0]!r}; the columns are {', '.join(map(repr, names[:20]))}.")
-        if target in wanted or weights in wanted:
-            raise ValueError("Target and weights are among the features; name them once.")
+        if len({*own, *wanted}) < len([*own, *wanted]):
+            raise ValueError("Target, weights, groups and features must be different columns; name each of them once.")
         if not wanted:
             raise ValueError("There is no column to learn from besides target and weights.")
         _check_files(dataset, [*own, *wanted])
         if batch_rows < 1:
             raise ValueError(f"batch_rows is {batch_rows}; it must be at least 1.")
-        return cls(dataset, target, weights, tuple(wanted), batch_rows)
+        return cls(dataset, target, weights, tuple(wanted), batch_rows, groups)
 
     def holds_numbers(self, feature: str) -> bool:
         """Whether the type of a column is one of numbers."""
@@ -174,7 +178,7 @@ class ParquetBatches:
     def read(self, features: Sequence[str] | None = None) -> Iterator[Batch]:
         """All rows in batches; columns that will not be looked at are not read from disk."""
         chosen = list(self.features if features is None else features)
-        own = [self.target, *([] if self.weights is None else [self.weights])]
+        own = [self.target, *(name for name in (self.weights, self.groups) if name is not None)]
         # Two batches ahead and no more: each may be large, and Arrow's default is sixteen.
         scan = self.dataset.to_batches(
             columns=[*chosen, *own], batch_size=self.batch_rows, batch_readahead=2, fragment_readahead=1
@@ -185,7 +189,8 @@ class ParquetBatches:
             if record.num_rows:
                 table = pa.Table.from_batches([record])
                 weight = None if self.weights is None else _numbers(table[self.weights], self.weights)
-                yield Batch(table.select(chosen), table[self.target], weight)
+                groups = None if self.groups is None else table[self.groups]
+                yield Batch(table.select(chosen), table[self.target], weight, groups)
 
 
 def _check_files(dataset: Any, wanted: list[str]) -> None:
@@ -317,13 +322,14 @@ def rows_in_batches(
     -------
     RowsInBatches
     """
-    survey = Survey()
+    survey, has_groups = Survey(), False
     look = FirstLook.at(batches, settings)
     for batch in _read(batches, moved, "looking at labels", look.features):
+        has_groups = has_groups or batch.groups is not None
         said = look.of_these(description)
         survey.merge(Survey.of(batch, look.categorical_features, settings.missing_conditions, said))
     form = RowForm.settle(survey, settings.class_weight, settings.categorical_features)
-    form = replace(form, columns=look.all_columns(form.columns, description))
+    form = replace(form, columns=look.all_columns(form.columns, description), has_groups=has_groups)
     facts = form.facts
     tally = Tally.start(form, facts.categories)
     labels = Digest()
@@ -379,7 +385,7 @@ class FirstLook:
             if not holds_numbers(name) or (chosen is not None and chosen[index])
         ] or [names[0]]
         if chosen is None:
-            return cls(wanted, "from_dtype", names)
+            return cls(wanted, None, names)
         return cls(wanted, [name for index, name in enumerate(names) if chosen[index]], names)
 
     def of_these(self, description: TableDescription) -> TableDescription:

@@ -194,11 +194,12 @@ def _judged(root: FuzzyTree, settings: RuleSettings, ground: Ground, report: Any
     n = sample.n_rows
     if n_classes < 2 or n < LEAST_ROWS:
         return None
-    part, found = parts_of(sample.y, N_PARTS), []
+    grouped = ground.facts.has_groups
+    part, found = ground.folds % N_PARTS if grouped else parts_of(sample.y, N_PARTS), []
     options = rule_options(settings, ground)
     for judge in range(1 if n >= MANY_ROWS else N_PARTS):
         # Rows that come many times are in every part, as new rows like them will be among the cases.
-        is_many = sample.weight >= N_PARTS
+        is_many = (sample.weight >= N_PARTS) & (not grouped)
         share = np.where(is_many, 1 / N_PARTS, (part == judge).astype(np.float64))
         judges, others = np.flatnonzero(share > 0), np.flatnonzero(share < 1)
         if len(np.unique(sample.y[others])) < 2 or not len(judges):

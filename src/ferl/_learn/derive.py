@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ferl import _core
 from ferl._learn.rows import Facts, Orders
 from ferl._tables.derived import MANY_CATEGORIES, MOST_DAYS, CategoryEvidence, DatePart, DayEvidence, Derived, KnownDate
 from ferl._util.arrays import Floats, Ints
@@ -80,8 +81,19 @@ def fold_of_rows(y: Ints) -> NDArray[np.intp]:
     return fold
 
 
+def fold_of_groups(drawn: _core.Sample) -> NDArray[np.intp]:
+    """The fold of each row of a sample in groups, each of which is in one fold."""
+    return _core.stratified_parts(drawn, N_FOLDS).astype(np.intp)
+
+
 def category_columns(
-    facts: Facts, features: Sequence[int], orders: Orders, x: Floats, y: Ints, weight: Floats
+    facts: Facts,
+    features: Sequence[int],
+    orders: Orders,
+    x: Floats,
+    y: Ints,
+    weight: Floats,
+    fold: NDArray[np.intp],
 ) -> Iterator[NewColumn]:
     """The evidence of categories of many values.
 
@@ -93,10 +105,10 @@ def category_columns(
         The features that are replaced.
     orders : dict
         The order of each feature's categories, whose indices the sample holds.
-    x, y, weight
-        The sample.
+    x, y, weight, fold
+        The sample, and the fold of each of its rows.
     """
-    fold, total = fold_of_rows(y), facts.class_weight * facts.scale
+    total = facts.class_weight * facts.scale
     share = total / total.sum()
     for j in features:
         if j not in facts.category_weight:
@@ -146,10 +158,10 @@ def date_columns(features: Sequence[int], low: Floats, high: Floats, x: Floats) 
 
 
 def day_columns(
-    features: Sequence[int], x: Floats, y: Ints, weight: Floats, probability: Floats
+    features: Sequence[int], x: Floats, y: Ints, weight: Floats, fold: NDArray[np.intp], probability: Floats
 ) -> Iterator[NewColumn]:
     """The evidence of single days beyond what rules predict of the rows of a sample, shape (n_rows, n_classes)."""
-    classes, fold = contrasts(probability.shape[1]), fold_of_rows(y)
+    classes = contrasts(probability.shape[1])
     p = probability[:, list(classes)]
     residual = weight[:, None] * ((y[:, None] == list(classes)) - p)
     information = weight[:, None] * p * (1 - p)

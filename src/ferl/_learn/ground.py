@@ -8,12 +8,20 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from ferl import _core
 from ferl._learn.categories import category_conditions, category_order, restore
 from ferl._learn.consequents import consequents, signs
-from ferl._learn.derive import NewColumn, category_columns, date_columns, replaced_features
+from ferl._learn.derive import (
+    NewColumn,
+    category_columns,
+    date_columns,
+    fold_of_groups,
+    fold_of_rows,
+    replaced_features,
+)
 from ferl._learn.rows import Facts, Orders, Rows, Sampling, Summing
 from ferl._learn.rows_behind import RuleSumming
 from ferl._learn.word_builders import mdlp_partition, quantile_partition, triangular_partition, width_partition
@@ -86,6 +94,8 @@ class Ground:
         sampling, sampler = _sampled(settings, rows, seed, orders)
         refuse_extreme_scales(facts.schema, sampler.low[:n_features], sampler.high[:n_features])
         sample = sampler.finish(threads)
+        if facts.has_groups:
+            sample = _grouped(sample, facts.n_categories)
         return cls(settings, rows, seed, constraint, orders, sampling, sampler, sample, facts, sample)
 
     def deriving(self) -> Ground:
@@ -102,8 +112,13 @@ class Ground:
                 "which have no direction. Leave it out, or give the days since some date as a number."
             )
         parts = date_columns(dates, self.sampler.low, self.sampler.high, x)
-        evidence = category_columns(self.facts, replaced, self.orders, x, y, weight)
+        evidence = category_columns(self.facts, replaced, self.orders, x, y, weight, self.folds)
         return replace(self, replaced=replaced).with_columns([*evidence, *parts])
+
+    @cached_property
+    def folds(self) -> NDArray[np.intp]:
+        """The fold of each row, for evidence from the rows of other folds."""
+        return fold_of_rows(self.drawn.y) if not self.facts.has_groups else fold_of_groups(self.drawn)
 
     @property
     def dates(self) -> list[int]:
@@ -126,7 +141,8 @@ class Ground:
     def ranges(self) -> Floats:
         """Range of each column over all rows, shape (n_columns, 2)."""
         derived = [own.range for own in self.facts.columns]
-        return np.vstack([np.column_stack([self.sampler.low, self.sampler.high]), *derived])
+        n_columns = len(self.rows.facts.names)  # without that of groups
+        return np.vstack([np.column_stack([self.sampler.low, self.sampler.high])[:n_columns], *derived])
 
     @cached_property
     def words(self) -> Words | None:
@@ -248,15 +264,28 @@ def _sampled(settings: Settings, rows: Rows, seed: int, orders: Orders) -> tuple
     facts, threads = rows.facts, n_threads(settings.n_jobs)
     n_rows = ALL_ROWS if settings.growth_rows is None else int(min(settings.growth_rows, ALL_ROWS))
     n_class_rows = 0 if n_rows == ALL_ROWS else n_rows // (RARE_SHARE * facts.n_classes)
-    columns = np.arange(len(facts.names), dtype=np.int32)
+    # Equal rows of two groups are two rows: the group is one more column of the rows that are drawn.
+    n_categories = np.append(facts.n_categories, np.zeros(int(facts.has_groups), dtype=np.int32))
+    columns = np.arange(len(n_categories), dtype=np.int32)
     while True:
-        sampling = Sampling(facts.n_categories, facts.n_classes, seed, n_rows, n_class_rows, columns, orders)
+        sampling = Sampling(n_categories, facts.n_classes, seed, n_rows, n_class_rows, columns, orders)
         sampler = rows.fold(sampling, threads)
         # A column without any value must not change which rows are drawn, and only now is it known to have none.
         valued = columns[(sampler.low <= sampler.high)[columns]]
         if len(valued) == len(columns):
-            return sampling, sampler
+            return replace(sampling, columns=columns[columns < len(facts.names)]), sampler
         columns = valued
+
+
+def _grouped(drawn: _core.Sample, n_categories: Ints) -> _core.Sample:
+    """The rows that were drawn, their last column as their groups."""
+    x = drawn.x
+    if len(np.unique(x[:, -1])) < 2:
+        raise ValueError(
+            "All rows are of one group, so that no group can be left out for inner validation. Leave groups out, or "
+            "give smaller groups."
+        )
+    return drawn.with_columns(x[:, :-1], n_categories).with_groups(np.ascontiguousarray(x[:, -1]))
 
 
 def _words_of(settings: Settings, sample: _core.Sample, facts: Facts) -> Words:

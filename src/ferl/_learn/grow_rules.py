@@ -14,6 +14,7 @@ from ferl._learn.consequents import level_columns
 from ferl._learn.derive import NewColumn, day_columns
 from ferl._learn.ground import CONDITIONS, UNBOUNDED, Ground
 from ferl._learn.grown import GrownRules, rule_options
+from ferl._learn.near_copies import warn_of_near_copies
 from ferl._learn.rows import Orders, Rows
 from ferl._models.novelty import Neighbours
 from ferl._models.rule_model import RuleModel
@@ -33,7 +34,10 @@ DAY_ROWS = 65_536  # of the rules behind the evidence of days: 231,876 flights h
 def fit_rules(settings: RuleSettings, rows: Rows) -> RuleModel:
     """Learn rules and their weights, and choose the training rows that the model keeps."""
     with count_bar("growing rules", settings.max_rules, settings.verbose > 0) as report:
-        ground = Ground.prepared(settings, rows).deriving()
+        ground = Ground.prepared(settings, rows)
+        if not ground.facts.has_groups:
+            warn_of_near_copies(ground.drawn, ground.facts.n_categories)
+        ground = ground.deriving()
         if days := _days_beyond(settings, ground, report):
             ground = ground.with_columns(days)
         settings, choice, strength = chosen_cases(settings, ground, report)
@@ -125,7 +129,7 @@ def _days_beyond(settings: RuleSettings, ground: Ground, report: Any) -> list[Ne
     drawn, rules = ground.drawn, GrownRules(grown, ground.facts.n_categories)
     probability = np.empty((drawn.n_rows, len(grown["prior"])))
     rules.scores.probabilities(ground.sample.x, n_threads(ground.settings.n_jobs), probability)
-    return list(day_columns(ground.dates, drawn.x, drawn.y, drawn.weight, probability))
+    return list(day_columns(ground.dates, drawn.x, drawn.y, drawn.weight, ground.folds, probability))
 
 
 def _conditions(grown: dict[str, Any]) -> dict[str, Any]:

@@ -29,11 +29,12 @@ CategoryNames = dict[int, Sequence[Any]]
 
 
 class Batch(NamedTuple):
-    """Some rows, their labels, and how often each counts."""
+    """Some rows, their labels, how often each counts, and the group that each belongs to."""
 
     X: Any
     y: Any
     sample_weight: ArrayLike | None = None
+    groups: Any = None
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,8 @@ class Block:
         Index of the first row among all rows.
     is_recoded : bool
         Whether categories are indices in an order already.
+    group : ndarray of shape (n_samples,) or None
+        Number of each row's group; None: there are no groups.
     """
 
     X: Floats
@@ -59,6 +62,7 @@ class Block:
     weight: Floats
     first_index: int = 0
     is_recoded: bool = False
+    group: Floats | None = None
 
     def recoded(self, orders: Orders, n_threads: int) -> Block:
         """The rows with categories as indices in an order; ``X`` itself is changed, nobody else has it."""
@@ -90,6 +94,8 @@ class Facts:
         What these weights are multiplied with in the end; see :func:`weight_scale`.
     columns : tuple of Derived
         Derived columns behind the indicators.
+    has_groups : bool
+        Whether rows belong to groups.
     """
 
     schema: Schema
@@ -100,6 +106,7 @@ class Facts:
     class_weight: Floats = field(default_factory=lambda: np.zeros(0))
     scale: float = 1.0
     columns: tuple[Derived, ...] = ()
+    has_groups: bool = False
 
     @cached_property
     def derived(self) -> tuple[Derived, ...]:
@@ -304,7 +311,8 @@ class Sampling:
     def add(self, state: _core.Sampler, block: Block, n_threads: int, report: Any = None) -> None:
         """Take in a block."""
         block = block.recoded(self.orders, n_threads)
-        state.add(block.X, block.codes, block.weight, block.first_index, n_threads)
+        X = block.X if block.group is None else np.column_stack([block.X, block.group])
+        state.add(X, block.codes, block.weight, block.first_index, n_threads)
 
 
 @dataclass(frozen=True)

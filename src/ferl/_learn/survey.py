@@ -20,6 +20,7 @@ from ferl._tables import (
     check_weight_span,
     checked_sample_weight,
     class_factors,
+    group_numbers,
     merge_columns,
     read_table,
     with_derived,
@@ -214,6 +215,8 @@ class RowForm:
         What a row of each class weighs.
     scale : float
         What all weights are multiplied with in the end.
+    has_groups : bool
+        Whether rows belong to groups.
     """
 
     columns: Schema
@@ -221,6 +224,7 @@ class RowForm:
     missing_features: tuple[int, ...]
     factor: Floats
     scale: float = 1.0
+    has_groups: bool = False
 
     @classmethod
     def settle(
@@ -242,7 +246,7 @@ class RowForm:
     @property
     def facts(self) -> Facts:
         """What is known of the rows before their categories are weighed."""
-        return Facts(self.columns, self.missing_features, self.classes, self.factor)
+        return Facts(self.columns, self.missing_features, self.classes, self.factor, has_groups=self.has_groups)
 
     def block(self, batch: Batch, first_index: int = 0) -> Block:
         """A batch as the core reads it; weights are scaled."""
@@ -253,7 +257,10 @@ class RowForm:
         X = with_derived(encoded, list(map(Missing, self.missing_features)))
         codes = self.codes(batch)
         weight = self.weight(batch, codes)
-        return Block(X, codes, weight if self.scale == 1.0 else weight * self.scale, first_index)
+        if self.has_groups and batch.groups is None:
+            raise ValueError("Some batches have groups and others have none. Give every batch its groups, or none.")
+        group = group_numbers(batch.groups, len(codes)) if self.has_groups else None
+        return Block(X, codes, weight if self.scale == 1.0 else weight * self.scale, first_index, group=group)
 
     def codes(self, batch: Batch) -> Ints:
         """Labels of a batch as indices of the classes."""

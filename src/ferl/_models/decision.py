@@ -152,19 +152,30 @@ class Decision:
         Returns
         -------
         ndarray of shape (n_samples,)
-            The first of equals, which all classes are where there is no evidence.
+            The first of equals; of a tree without evidence, the most frequent class, unless there is a threshold.
         """
+        if self.threshold is not None:
+            return self._by_probability(evidence.probability)
         if self.is_for_recall:
-            return np.asarray(model.lift(rows, evidence, FREQUENCY_POWER[self.name]).argmax(axis=1))
-        if self.costs is not None:
-            return self._least_cost(evidence.committed)
-        return self._by_probability(evidence.probability)
+            code = np.asarray(model.lift(rows, evidence, FREQUENCY_POWER[self.name]).argmax(axis=1))
+        elif self.costs is not None:
+            code = self._least_cost(evidence.committed)
+        else:
+            code = self._by_probability(evidence.probability)
+        code[~evidence.committed.any(axis=1)] = model.usual_class
+        return code
 
     def decide(self, model: Model, rows: Floats, n_threads: int = 1) -> NDArray[np.intp]:
         """As :meth:`codes`, of the model's own evidence, of which no more is computed than needed."""
-        if self.is_usual or self.threshold is not None:
-            return self._by_probability(model.probabilities(rows, n_threads))
-        return self.codes(model, rows, model.evidence(rows, n_threads))
+        if not self.is_usual and self.threshold is None:
+            return self.codes(model, rows, model.evidence(rows, n_threads))
+        probability = model.probabilities(rows, n_threads)
+        code = self._by_probability(probability)
+        even = np.flatnonzero((probability == probability[:, :1]).all(axis=1))
+        if len(even) and self.is_usual and probability.shape[1] > 1:  # equals, or a tree in which nothing fires
+            some = np.ascontiguousarray(rows[even])
+            code[even] = self.codes(model, some, model.evidence(some, n_threads))
+        return code
 
     def _by_probability(self, probability: Floats) -> NDArray[np.intp]:
         if self.threshold is not None:

@@ -234,6 +234,11 @@ class Model(FrozenArrays):
         return np.asarray(weight / weight.sum())
 
     @cached_property
+    def usual_class(self) -> int:
+        """Index of the most frequent class of training, the first of equals: the label where there is no evidence."""
+        return int(self.class_frequency.argmax())
+
+    @cached_property
     def core(self) -> _core.Tree:
         """The compiled conditions, with the gates of the reading."""
         margin = self.reading.gate_margin
@@ -434,6 +439,12 @@ class Model(FrozenArrays):
     def condition_columns(self) -> Ints:
         """Columns that conditions, curves and maps read, in ascending order."""
         return np.unique(self.tree.feature[1:])
+
+    @cached_property
+    def read_features(self) -> tuple[int, ...]:
+        """Features that answers depend on, by themselves or by derived columns, in ascending order."""
+        n, columns = self.n_features, self.read_columns.tolist()
+        return tuple(sorted({j if j < n else self.derived[j - n].feature for j in columns}))
 
     @cached_property
     def gated_columns(self) -> Ints:

@@ -10,10 +10,13 @@ from ferl._tables.derived import INDICATOR_CATEGORIES, Derived, Missing, add_up_
 from ferl._tables.kinds import NOTHING_SAID, ColumnKind, DescriptionError, TableDescription
 from ferl._tables.labels import (
     check_weight_span,
+    checked_groups,
     checked_sample_weight,
     class_factors,
     codes_of,
     distinct_labels,
+    group_numbers,
+    plain_labels,
     refuse_missing_labels,
     refuse_other_kind,
     weights_and_factors,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from numbers import Number
@@ -254,13 +254,6 @@ def infinity_message(label: str) -> str:
 def column_label(index: int, names: Sequence[str] | None) -> str:
     """What errors call a column."""
     return f"Feature {index}" if names is None else f"Column {names[index]!r}"
-
-
-def read_columns(
-    arrays: Iterable[Any], names: Sequence[str] | None, as_column: Callable[[str, Any], Column]
-) -> list[Column]:
-    """The columns of a table, one for each of its arrays."""
-    return [as_column(column_label(index, names), own) for index, own in enumerate(arrays)]
 
 
 def arrow_column(label: str, array: Any) -> Column:
@@ -546,7 +539,7 @@ def learn_columns(
     said : sequence of ColumnKind
         How people describe them.
     choice : ndarray of shape (n_features,), bool, or None
-        Which of them the user chose as categories; None: their types decide.
+        Which of them the user chose as categories; the types of the others decide. None: no column holds categories.
     n_threads : int
         Number of threads.
 
@@ -557,8 +550,8 @@ def learn_columns(
     """
 
     def learn(j: int) -> tuple[NDArray[Any] | None, ColumnKind]:
-        is_category = columns[j].is_category if choice is None else bool(choice[j])
-        return learn_column(columns[j], said[j], is_category, choice is None)
+        by_type = choice is not None and not choice[j]
+        return learn_column(columns[j], said[j], columns[j].is_category if by_type else choice is not None, by_type)
 
     categories, kinds = zip(*in_order(learn, range(len(columns)), n_threads), strict=True)
     return categories, kinds

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import sys
 from collections.abc import Collection, Mapping
@@ -204,6 +205,11 @@ def refuse_other_kind(first: NDArray[Any], first_name: str, second: NDArray[Any]
 # ---------------------------------------------------------------------------------------------------------------------
 
 
+def plain_labels(y: Any) -> Any:
+    """Labels, text of NumPy's StringDType as objects: scikit-learn does not take that type."""
+    return y.astype(object) if isinstance(y, np.ndarray) and y.dtype.kind == "T" else y
+
+
 def weights_and_factors(
     sample_weight: ArrayLike | None,
     class_weight: Mapping[Any, float] | str | None,
@@ -319,3 +325,49 @@ def checked_sample_weight(sample_weight: ArrayLike | None, n_rows: int, may_be_z
     if not weight.any() and not may_be_zero:
         raise ValueError("All sample weights are zero, so there is nothing to fit. Give at least one row some weight.")
     return np.ascontiguousarray(weight)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Groups of rows
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def checked_groups(groups: Any, n_rows: int) -> NDArray[Any]:
+    """The group of each row, none of them missing, as values that are compared by equality."""
+    if getattr(getattr(groups, "dtype", None), "kind", "") == "M":
+        groups = np.asarray(groups).astype("datetime64[us]")  # nanoseconds would become whole numbers
+    own = np.asarray(groups.to_pylist() if hasattr(groups, "to_pylist") else groups, dtype=object)
+    if own.shape != (n_rows,):
+        raise ValueError(f"X has {n_rows} rows and groups the shape {own.shape}. Pass one group for each row of X.")
+    for row, group in enumerate(own.tolist()):
+        # NaN is no group, nor is NA, which is not even comparable with itself.
+        if group is None or not isinstance(group == group, bool | np.bool_) or group != group:
+            raise ValueError(
+                f"groups[{row}] is {group!r}; every row needs a group. Make missing ones a group of their own."
+            )
+    return own
+
+
+def group_numbers(groups: Any, n_rows: int) -> Floats:
+    """A whole number for the group of each row, the same wherever a group comes: in any row, batch or table.
+
+    Numbers are hashes of 53 bits: two of a million groups have the same one with a probability of one in 18,000, and
+    then count as one group.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ferl._tables.labels import group_numbers
+    >>> a, b, again = group_numbers(["ward 1", "ward 2", "ward 1"], 3)
+    >>> bool(a == again), bool(a == b), bool(group_numbers(np.array([3]), 1) == group_numbers([3.0], 1))
+    (True, False, True)
+    """
+    own: list[Any] = checked_groups(groups, n_rows).tolist()
+    known = {}
+    for group in dict.fromkeys(own):  # of any type
+        is_number = isinstance(group, Real)
+        is_whole = is_number and math.isfinite(group) and group % 1 == 0
+        text = str(int(group)) if is_whole else str(group)
+        digest = hashlib.blake2b(f"{is_number}{text}".encode(), digest_size=8).digest()
+        known[group] = float(int.from_bytes(digest, "little") >> 11)
+    return np.array([known[group] for group in own])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -59,6 +59,10 @@ class IdColumnWarning(TableWarning):
 
     The attribute ``columns`` has their names; it is empty where the table has no names.
     """
+
+
+class OtherColumnsWarning(UserWarning):
+    """A table has columns that the model was not fitted on, or lacks some that no rule reads; neither is read."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,8 +130,8 @@ class Schema:
         X : array-like or data frame of shape (n_samples, n_features)
             The table: NumPy, lists of rows, pandas, polars, pyarrow or what else narwhals reads.
         categorical_features : "from_dtype", None, or array-like of str, int or bool, default="from_dtype"
-            Which features are categories: names, indices or a mask; all others are then numbers, and text among them is
-            an error. "from_dtype": the columns' types decide; integers are numbers. None: no feature is.
+            Which features are categories beside those whose columns' types say so: names, indices or a mask.
+            "from_dtype": the types decide alone; integers are numbers. None: no feature is, and text is an error.
         n_threads : int, default=1
             Number of threads; small tables take one.
         description : TableDescription, default=NOTHING_SAID
@@ -158,7 +162,7 @@ class Schema:
                 held = listed(markers[:_MAX_MARKERS])
                 fact = f"{column.label} holds {held} among numbers, which is taken as a missing value."
                 warnings.warn(TableWarning(fact, "Replace it by None or NaN."), stacklevel=caller_level())
-        if chosen is None and table.names is None:
+        if chosen is not None and not chosen.any() and table.names is None:
             _warn_of_spelled_numbers(schema.categories)
         return schema
 
@@ -180,8 +184,7 @@ class Schema:
     def settled(self, categorical_features: Any = "from_dtype") -> Schema:
         """The columns, once all text of the table is known: what spells numbers beside markers, or dates, is that.
 
-        A :class:`TableWarning` reports it. Text that is nothing else is an error where the user chose other columns as
-        ``categorical_features``.
+        A :class:`TableWarning` reports it. Text that is nothing else is an error with ``categorical_features=None``.
         """
         categories, kinds = list(self.categories), list(self.kinds)
         for j, kind in enumerate(self.kinds):
@@ -192,8 +195,8 @@ class Schema:
             is_category = kinds[j].name == "category"
             if kind.name == "other text" and is_category and len(known):
                 raise ValueError(
-                    f"{self.label(j)} holds text (for example {shown(known[0])}) and is not among categorical_features "
-                    f"({shown(categorical_features)}). Add it to them, or leave the column out."
+                    f"{self.label(j)} holds text (for example {shown(known[0])}), and categorical_features is "
+                    f"{shown(categorical_features)}: no column holds categories. Leave the parameter or the column out."
                 )
             if fact:
                 names = () if self.names is None else (self.names[j],)
@@ -424,6 +427,39 @@ class Schema:
         index = {name: index for index, name in enumerate(table.names)}
         return [index[name] for name in self.names]
 
+    def fitting(self, table: Table, needed: Collection[int] | None) -> Table:
+        """A table with the columns of training, where both have names: others are left out, those it lacks are missing.
+
+        An :class:`OtherColumnsWarning` reports it.
+
+        Parameters
+        ----------
+        table : Table
+            The table.
+        needed : collection of int or None
+            Features that it must have; None: it must have all, and no others.
+        """
+        if needed is None or self.names is None or table.names is None or set(table.names) == set(self.names):
+            return table
+        self.accept_names(table.names, needed)
+        return table.selected(self.names)
+
+    def accept_names(self, given: Collection[str], needed: Collection[int]) -> None:
+        """Warn of names of a table that these columns do not have, or of columns that it lacks; refuse a needed one."""
+        names, has = self.names or (), set(given)
+        if any(names[j] not in has for j in needed):
+            refuse_other_names(set(names), has)
+        more, lacking = [name for name in given if name not in set(names)], [name for name in names if name not in has]
+        if not more and not lacking:
+            return
+        facts = [f"columns that the model was not fitted on ({_few(more)})"] * bool(more)
+        facts += [f"no columns {_few(lacking)}, which no rule reads"] * bool(lacking)
+        warnings.warn(
+            f"The rows have {' and '.join(facts)}. Probabilities do not depend on them.",
+            OtherColumnsWarning,
+            stacklevel=caller_level(),
+        )
+
     def refuse_infinity(self, encoded: Floats, n_threads: int = 1) -> None:
         """Name the first feature of an encoded table that holds infinity."""
         n_parts = threads_for(encoded.size, n_threads)
@@ -449,6 +485,10 @@ def _warn_of_spelled_numbers(categories: Sequence[NDArray[Any] | None]) -> None:
             UserWarning,
             stacklevel=caller_level(),
         )
+
+
+def _few(names: Sequence[str]) -> str:
+    return ", ".join([*map(repr, names[:_MAX_NAMES]), *["..."] * (len(names) > _MAX_NAMES)])
 
 
 def refuse_other_names(known: set[str], given: set[str]) -> None:
@@ -570,7 +610,7 @@ class OneRow:
     unseen: dict[int, Any] = field(default_factory=dict)
 
 
-def read_row(schema: Schema, derived: Sequence[Derived], x: Any) -> OneRow:
+def read_row(schema: Schema, derived: Sequence[Derived], x: Any, needed: Collection[int] | None = None) -> OneRow:
     """A row given as a 1-D array, a table of one row, a pandas Series, or a dict of values by feature.
 
     Parameters
@@ -581,19 +621,21 @@ def read_row(schema: Schema, derived: Sequence[Derived], x: Any) -> OneRow:
         The columns behind the features.
     x : array-like, data frame, Series or dict
         The row. What has no names goes by the order of the features.
+    needed : collection of int, default=None
+        Features that it must have a value for, as in :meth:`Schema.fitting`.
 
     Returns
     -------
     OneRow
     """
-    values = _values_of(schema, x)
+    values = _values_of(schema, x, needed)
     n_features = len(schema.categories)
     if values is not None and len(values) != n_features:
         raise ValueError(f"x has {len(values)} values; the model was fitted on {n_features} features.")
     encoded = schema.encode_plain(x) if values is None else schema.encode_values([list(map(_plain, values))])
     unseen: dict[int, Any] = {}
     if encoded is None or _may_hold_unseen(schema, encoded):
-        table = read_table(x) if values is None else _table_of(schema, values)
+        table = schema.fitting(read_table(x), needed) if values is None else _table_of(schema, values)
         encoded = schema.encode(table)
         keys = range(n_features) if schema.names is None else schema.names
         found = schema.unseen(table)
@@ -605,7 +647,7 @@ def read_row(schema: Schema, derived: Sequence[Derived], x: Any) -> OneRow:
     return OneRow(with_derived(encoded, derived), unseen)
 
 
-def is_one_row(schema: Schema, x: Any) -> bool:
+def is_one_row(schema: Schema, x: Any, needed: Collection[int] | None = None) -> bool:
     """Whether what is given where a table is expected is one row: a dict or a pandas Series that names the features.
 
     Other one-dimensional input may as well be a column, and is for scikit-learn to refuse.
@@ -613,7 +655,10 @@ def is_one_row(schema: Schema, x: Any) -> bool:
     if isinstance(x, Mapping):
         return all(isinstance(value, str) or np.ndim(value) == 0 for value in x.values())
     is_series = hasattr(x, "to_list") and hasattr(x, "index") and not hasattr(x, "columns")
-    return is_series and schema.names is not None and set(schema.names) <= set(x.index)
+    if not is_series or schema.names is None:
+        return False
+    wanted = schema.names if needed is None else [schema.names[j] for j in needed]
+    return len(wanted) > 0 and set(wanted) <= set(x.index)
 
 
 def _may_hold_unseen(schema: Schema, encoded: Floats) -> bool:
@@ -629,10 +674,10 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.float64 | np.integer | np.bool_) else value
 
 
-def _values_of(schema: Schema, x: Any) -> list[Any] | None:
+def _values_of(schema: Schema, x: Any, needed: Collection[int] | None) -> list[Any] | None:
     """The values of a row by feature; None where ``x`` is a table."""
     if isinstance(x, Mapping):
-        return _named_values(schema, x)
+        return _named_values(schema, x, needed)
     if isinstance(x, list | tuple | np.ndarray):
         n_dimensions = x.ndim if isinstance(x, np.ndarray) else np.ndim(np.array(x, dtype=object))
         if n_dimensions == 1:
@@ -643,15 +688,19 @@ def _values_of(schema: Schema, x: Any) -> list[Any] | None:
     if hasattr(x, "to_dict") and hasattr(x, "index") and schema.names is not None:  # a pandas Series
         index = list(x.index)
         if all(isinstance(name, str) for name in index):
-            return _named_values(schema, dict(zip(index, x, strict=True)))
+            return _named_values(schema, dict(zip(index, x, strict=True)), needed)
     return list(x)
 
 
-def _named_values(schema: Schema, values: Mapping[Any, Any]) -> list[Any]:
+def _named_values(schema: Schema, values: Mapping[Any, Any], needed: Collection[int] | None) -> list[Any]:
     names: Sequence[Any] = schema.names or [f"x{j}" for j in range(len(schema.categories))]
     if schema.names is None and all(isinstance(key, int | np.integer) for key in values):
         names = range(len(names))
     known = set(names)
+    if needed is not None and schema.names is not None and all(names[j] in values for j in needed):
+        if set(values) != known:
+            schema.accept_names([str(key) for key in values], needed)
+        return [values.get(name) for name in names]
     if other := [key for key in values if key not in known]:
         raise ValueError(
             f"x has a value for {shown(other[0])}, which is no feature of the model. Leave it out; the features are "
@@ -668,7 +717,7 @@ def _table_of(schema: Schema, values: list[Any]) -> Table:
     """A table of one row."""
     pairs = enumerate(values)
     columns: list[Column] = [array_column(schema.label(j), _boxed(value)) for j, value in pairs]
-    return Table(schema.names, (1, len(values)), None, lambda: columns)
+    return Table(schema.names, (1, len(values)), None, lambda some: [columns[j] for j in some])
 
 
 def _boxed(value: Any) -> NDArray[Any]:

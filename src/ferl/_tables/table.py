@@ -14,7 +14,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from ferl._tables.columns import Column, array_column, pandas_column, read_columns, series_column
+from ferl._tables.columns import Column, array_column, column_label, pandas_column, series_column
 
 _CHOICES = 'names, indices or a boolean mask of columns, "from_dtype" or None'
 _MAX_NAMES = 20
@@ -33,26 +33,36 @@ class Table:
     block : ndarray of shape (n_samples, n_columns) or None
         The whole table, if it is in one piece and holds nothing but numbers.
     read : callable
-        Reads all columns.
+        Reads columns, by their indices.
     """
 
     names: tuple[str, ...] | None
     shape: tuple[int, int]
     block: NDArray[Any] | None
-    read: Callable[[], list[Column]]
+    read: Callable[[Sequence[int]], list[Column]]
 
     @cached_property
     def columns(self) -> list[Column]:
         """The columns, in the order of the table."""
-        return self.read()
+        return self.read(range(self.shape[1]))
 
     def without(self, name: str) -> Table:
         """The table without the column of this name."""
-        names = self.names or ()
-        kept = [j for j, other in enumerate(names) if other != name]
-        block = None if self.block is None else self.block[:, kept]
-        shape = self.shape[0], len(kept)
-        return Table(tuple(names[j] for j in kept), shape, block, lambda: [self.columns[j] for j in kept])
+        return self.selected([own for own in self.names or () if own != name])
+
+    def selected(self, names: Sequence[str]) -> Table:
+        """The table with these columns, in this order; the others are not read, those that it lacks are missing."""
+        index = {name: j for j, name in enumerate(self.names or ())}
+        held = [index.get(name) for name in names]
+        kept = [j for j in held if j is not None]
+        block = None if self.block is None or len(kept) < len(held) else self.block[:, kept]
+
+        def read(some: Sequence[int]) -> list[Column]:
+            found = iter(self.read([j for k in some if (j := held[k]) is not None]))
+            nothing = np.full(self.shape[0], np.nan)
+            return [array_column(names[k], nothing) if held[k] is None else next(found) for k in some]
+
+        return Table(tuple(names), (self.shape[0], len(held)), block, read)
 
 
 def read_table(X: Any) -> Table:
@@ -90,7 +100,12 @@ def _table(
     """A table from its arrays, once its shape and its names are known to be right."""
     _check_shape(shape)
     known = None if names is None else _checked_names(names)
-    return Table(known, shape, block, lambda: read_columns(arrays(), known, as_column))
+
+    def read(some: Sequence[int]) -> list[Column]:
+        own = list(arrays())
+        return [as_column(column_label(j, known), own[j]) for j in some]
+
+    return Table(known, shape, block, read)
 
 
 def _check_shape(shape: tuple[int, ...]) -> None:
@@ -185,12 +200,12 @@ def _as_array(X: Any) -> NDArray[Any]:
 
 
 def chosen_features(choice: Any, names: Sequence[str] | None, n_features: int) -> NDArray[np.bool_] | None:
-    """The columns that ``categorical_features`` chooses as a mask, or None where their types decide.
+    """The columns that ``categorical_features`` chooses as a mask, beside those that their types choose.
 
     Parameters
     ----------
     choice : "from_dtype", None, or array-like of str, int or bool
-        The parameter. None chooses no column.
+        The parameter. "from_dtype" adds none; None: no column holds categories, whatever its type.
     names : sequence of str or None
         The columns' names.
     n_features : int
@@ -200,15 +215,17 @@ def chosen_features(choice: Any, names: Sequence[str] | None, n_features: int) -
     -------
     ndarray of shape (n_features,), bool, or None
     """
+    if choice is None:
+        return None
     if isinstance(choice, str):
         if choice == "from_dtype":
-            return None
+            return np.zeros(n_features, dtype=bool)
         raise ValueError(
             f"categorical_features is {choice!r}; it must be {_CHOICES}. For one column, pass [{choice!r}]."
         )
     try:
         # Objects: NumPy would make text of a list of names and numbers, and a number of a boolean.
-        array = np.array([] if choice is None else list(choice), dtype=object)
+        array = np.array(list(choice), dtype=object)
     except TypeError:
         raise ValueError(f"categorical_features is {choice!r}; it must be {_CHOICES}.") from None
     if array.ndim != 1:

@@ -9,7 +9,7 @@ import json
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,10 +24,10 @@ from pyarrow import csv
 from ferl._tables.columns import arrow_column, encode_column, is_text
 from ferl._tables.derived import Derived, with_derived
 from ferl._tables.schema import Schema
-from ferl._tables.values import MISSING, plain_text, spelled_number
+from ferl._tables.values import FORMULA_STARTS, MISSING, harmless_text, plain_text, spelled_number
 from ferl._util.arrays import Floats
 from ferl._util.files import TableFileError, replacing
-from ferl._util.text import near_name, shown
+from ferl._util.text import listed, near_name, shown
 
 # Bytes of a CSV file that are read at a time. Arrow reads some dozens ahead: 3 million rows of ten columns took 290,
 # 340 and 440 MB with blocks of 1, 2 and 4 MB, and the same time. A row must fit into a block.
@@ -35,6 +35,8 @@ BLOCK_BYTES = 1 << 20
 # Every block costs time for every column, so wide files are read in larger blocks: about so many rows each, by the
 # length of the header.
 _BLOCK_ROWS = 16
+_MOST_TIMES = 512  # that blocks are enlarged for the sake of a long row
+_MOST_BLOCK = (1 << 31) - 1  # bytes; Arrow takes no more
 BATCH_ROWS = 65_536  # of a Parquet file
 FORMATS = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet", ".jsonl": "json", ".ndjson": "json"}
 SEPARATORS = {",": "a comma", ";": "';'", "\t": "a tab", "|": "'|'"}
@@ -47,7 +49,6 @@ _LINE_END = re.compile("[\r\n]")
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 # A number with a comma before its decimals: only where commas do not stand between fields, and never with points.
 _DECIMAL_COMMA = re.compile(r"\s*[+-]?[0-9]*,[0-9]+([eE][+-]?[0-9]+)?\s*")
-_FORMULA_STARTS = tuple("=+-@\t\r")  # what makes a formula of a field in a spreadsheet
 
 
 @dataclass(frozen=True)
@@ -138,12 +139,23 @@ class TableFile:
         if not self._has_rows:
             return
         last: list[str | None] = []
-        with pa.OSFile(str(self.path)) as file, self._open_csv(file, self.names) as reader:
-            for batch in reader:
-                if batch.num_rows:
-                    last = [column[-1].as_py() for column in batch.columns]
-                    yield pa.Table.from_batches([batch])
-                moved(file.tell())
+        n_rows, times = 0, 1
+        while True:
+            try:
+                n_skipped = n_rows
+                with pa.OSFile(str(self.path)) as file, self._open_csv(file, self.names, times) as reader:
+                    for batch in reader:
+                        own, n_skipped = batch.slice(n_skipped), max(n_skipped - batch.num_rows, 0)
+                        if own.num_rows:
+                            last = [column[-1].as_py() for column in own.columns]
+                            n_rows += own.num_rows
+                            yield pa.Table.from_batches([own])
+                        moved(file.tell())
+                break
+            except pa.ArrowInvalid as error:  # a row that does not fit into a block: from there on in larger ones
+                if "straddl" not in str(error) or times >= _MOST_TIMES:
+                    raise
+                times *= 8
         if any(value is not None and "\n" in value for value in last) or self._ends_with_odd_quotes():
             self._refuse_unclosed_quote()
 
@@ -153,11 +165,19 @@ class TableFile:
             if not self._header:
                 raise TableFileError(f"{self.path.name} is empty. It needs a header and rows.")
             source = pa.BufferReader(f"{self._header}\n".encode(self.encoding))
-        with self._open_csv(source, []) as reader:
-            return pa.schema([(name, pa.string()) for name in reader.schema.names])
+        times = 1
+        while True:
+            try:
+                with self._open_csv(source, [], times) as reader:
+                    return pa.schema([(name, pa.string()) for name in reader.schema.names])
+            except pa.ArrowInvalid as error:  # as in _csv_batches
+                if "straddl" not in str(error) or times >= _MOST_TIMES:
+                    raise
+                times *= 8
 
-    def _open_csv(self, source: Any, names: list[str]) -> Any:
-        block = max(BLOCK_BYTES, _BLOCK_ROWS * len(self._header.encode(self.encoding)))
+    def _open_csv(self, source: Any, names: list[str], times: int = 1) -> Any:
+        block = times * max(BLOCK_BYTES, _BLOCK_ROWS * len(self._header.encode(self.encoding)))
+        block = min(block, _MOST_BLOCK)
         return csv.open_csv(
             source,
             read_options=csv.ReadOptions(block_size=block, encoding=self.encoding),
@@ -402,11 +422,15 @@ class RowReader:
         The file, for errors.
     form : FileForm
         How it is read.
+    needed : collection of int, default=None
+        Features that the file must have a column for; the others may be absent. None: all.
 
     Attributes
     ----------
     features : list of str
-        The columns of the file that the model reads, in its order.
+        The columns of the model, in its order.
+    absent : list of str
+        Those that the file does not have.
     unseen : dict
         By column, how often each category occurred that training did not have.
     n_unseen : dict
@@ -414,9 +438,17 @@ class RowReader:
     """
 
     def __init__(
-        self, schema: Schema, derived: Sequence[Derived], names: Sequence[str], path: Path, form: FileForm
+        self,
+        schema: Schema,
+        derived: Sequence[Derived],
+        names: Sequence[str],
+        path: Path,
+        form: FileForm,
+        needed: Collection[int] | None = None,
     ) -> None:
-        self.features = _feature_columns(schema, names, path)
+        self.features = _feature_columns(schema, names, path, needed)
+        given = set(names)
+        self.absent = [name for name in self.features if name not in given]
         self.form = form
         self._schema = replace(schema, names=tuple(self.features))
         self._lookups = self._schema.lookups  # made here, once, and not by every thread
@@ -432,6 +464,9 @@ class RowReader:
         unseen: dict[str, dict[str, int]] = {}
         for feature, (name, lookup) in enumerate(zip(self.features, self._lookups, strict=True)):
             label, kind = self._schema.label(feature), self._schema.kinds[feature]
+            if name not in columns:
+                rows[:, feature] = np.nan
+                continue
             given = known_column(columns[name], self.form)
             if lookup is None and not kind.is_coded:
                 given = numbers[name] = self._numbers(given, label, kind.missing)
@@ -470,8 +505,8 @@ class RowReader:
         )
 
     def unseen_lines(self) -> list[str]:
-        """Lines for the user about categories that training did not have."""
-        lines = []
+        """Lines for the user about categories that training did not have, and about columns that are not there."""
+        lines = [f"the file lacks {listed([*map(repr, self.absent)])}, which no rule reads"] if self.absent else []
         for name, counts in self.unseen.items():
             named = ", ".join(f"{text!r} ({n})" for text, n in counts.most_common(5))
             more = ", ..." if len(counts) > 5 else ""
@@ -484,7 +519,7 @@ class RowReader:
         return lines
 
 
-def _feature_columns(known: Schema, names: Sequence[str], path: Path) -> list[str]:
+def _feature_columns(known: Schema, names: Sequence[str], path: Path, needed: Collection[int] | None) -> list[str]:
     n_features = len(known.categories)
     if known.names is None:
         if len(names) != n_features:
@@ -494,7 +529,8 @@ def _feature_columns(known: Schema, names: Sequence[str], path: Path) -> list[st
             )
         return list(names)
     given = set(names)
-    absent = [name for name in known.names if name not in given]
+    wanted = known.names if needed is None else [known.names[j] for j in needed]
+    absent = [name for name in wanted if name not in given]
     if absent:
         near = near_name(absent[0], names)
         hint = f" Did you mean {near!r}? Rename it." if near else " Add it; its fields may be empty."
@@ -525,7 +561,9 @@ class Sink:
 
 
 def csv_lines(table: pa.Table, is_safe: bool = False, separator: str = ",") -> Any:
-    """The rows of a table as CSV, without a header; text is quoted where the table needs it."""
+    """The rows of a table as CSV, without a header; text is quoted where the table needs it, structs are JSON."""
+    if any(pa.types.is_nested(column.type) for column in table.columns):
+        table = pa.table([_flat(column) for column in table.columns], names=table.column_names)
     if is_safe:
         table = pa.table([_harmless(column) for column in table.columns], names=table.column_names)
     for quoting in ("none", "needed"):  # needed: a separator, a quote or a new line is inside a value
@@ -540,6 +578,14 @@ def csv_lines(table: pa.Table, is_safe: bool = False, separator: str = ",") -> A
     return buffer.getvalue()
 
 
+def _flat(column: Any) -> Any:
+    """A column of structs or lists as text in JSON; another column itself."""
+    if not pa.types.is_nested(column.type):
+        return column
+    texts = [None if own is None else json.dumps(own, ensure_ascii=False, default=str) for own in column.to_pylist()]
+    return pa.array(texts, pa.string())
+
+
 def _csv_header(names: Sequence[str], is_safe: bool, separator: str) -> bytes:
     header = io.StringIO()
     writer = python_csv.writer(header, delimiter=separator, lineterminator="\n")
@@ -547,21 +593,10 @@ def _csv_header(names: Sequence[str], is_safe: bool, separator: str) -> bytes:
     return header.getvalue().encode()
 
 
-def harmless_text(text: str) -> str:
-    """A text with an apostrophe before it where a spreadsheet would take it for a formula; numbers stay as they are.
-
-    Examples
-    --------
-    >>> [harmless_text(text) for text in ("=1+2", "@now", "-3.5", "-cmd", "plain")]
-    ["'=1+2", "'@now", '-3.5', "'-cmd", 'plain']
-    """
-    return f"'{text}" if text[:1] in _FORMULA_STARTS and spelled_number(text) is None else text
-
-
 def _harmless(column: Any) -> Any:
     if not pa.types.is_string(column.type):
         return column
-    starts = pc.is_in(pc.utf8_slice_codeunits(column, 0, 1), value_set=pa.array(list(_FORMULA_STARTS)))
+    starts = pc.is_in(pc.utf8_slice_codeunits(column, 0, 1), value_set=pa.array(list(FORMULA_STARTS)))
     return _mapped(column, harmless_text, pa.string()) if pc.any(starts).as_py() else column
 
 

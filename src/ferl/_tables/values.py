@@ -270,3 +270,17 @@ def rounded_text(days: float, distance: float, is_zoned: bool = False) -> str:
 def finer_steps() -> tuple[float, ...]:
     """Steps that dates are rounded to, in days, the largest first: a day, an hour, a minute, a second."""
     return 1.0, 1 / 24, 1 / 1440, 1 / 86_400
+
+
+FORMULA_STARTS = tuple("=+-@\t\r")  # what makes a formula of a field in a spreadsheet
+
+
+def harmless_text(text: str) -> str:
+    """A text with an apostrophe before it where a spreadsheet would take it for a formula; numbers stay as they are.
+
+    Examples
+    --------
+    >>> [harmless_text(text) for text in ("=1+2", "@now", "-3.5", "-cmd", "plain")]
+    ["'=1+2", "'@now", '-3.5', "'-cmd", 'plain']
+    """
+    return f"'{text}" if text[:1] in FORMULA_STARTS and spelled_number(text) is None else text

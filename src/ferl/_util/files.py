@@ -54,7 +54,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     Yields
     ------
     Path
-        An empty file to write to. It is gone after the block, however that ends, also by SIGTERM.
+        An empty file to write to. It is gone after the block, however that ends, also by SIGTERM, SIGHUP or SIGQUIT.
     """
     target = Path(os.path.realpath(path))
     old = target.stat() if target.exists() else None
@@ -90,25 +90,29 @@ def _take_permissions(path: Path, old: os.stat_result) -> None:
 
 @contextmanager
 def _removed_on_termination(path: Path) -> Iterator[None]:
-    """Remove a file when SIGTERM ends the program within the block.
+    """Remove a file when a signal ends the program within the block.
 
-    Only where SIGTERM would end it at once, and in the main thread, which alone may handle signals. A program that has
+    Only signals that would end it at once, and in the main thread, which alone may handle signals. A program that has
     a handler of its own ends by an exception or goes on, and both remove the file.
     """
-    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
+    if threading.current_thread() is not threading.main_thread():
         yield
         return
+    known = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP", "SIGQUIT") if hasattr(signal, name)]
+    handled = [number for number in known if signal.getsignal(number) == signal.SIG_DFL]
 
     def end(number: int, frame: FrameType | None) -> None:
         path.unlink(missing_ok=True)
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)  # so that whoever waits sees what ended the program
 
-    signal.signal(signal.SIGTERM, end)
+    for number in handled:
+        signal.signal(number, end)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        for number in handled:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def replace_text(path: str | os.PathLike[str], text: str) -> None:

@@ -18,12 +18,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from ferl._answers import Answers
 from ferl._estimator import FERLEstimator
+from ferl._judge.judgement import Rule, labels_or_marker
 from ferl._learn.rows import Rows
 from ferl._models.decision import AnyDecision, Decision
 from ferl._models.evidence import SET_LEVEL, Evidence, checked_level
 from ferl._sklearn import HasMethods
 from ferl._tables import NOTHING_SAID, TableDescription
-from ferl._tables.schema import refuse_other_names
 from ferl.dask.rows import Parts, constant, is_dask_table, one_column_chunk, rows_on_cluster, running_client
 from ferl.rules import FERLClassifier
 from ferl.trees import FERLTreeClassifier
@@ -180,7 +180,7 @@ def _refuse_other_columns(classifier: FERLEstimator[Any], X: Any) -> None:
     """Refuse other columns here, as the workers would later."""
     known, given = classifier.columns_.names, list(X.columns)
     if known is not None and all(type(name) is str for name in given):
-        refuse_other_names(set(known), set(given))
+        classifier.columns_.accept_names(given, classifier.model_.read_features)
 
 
 def _asked(block: Any, classifier: FERLEstimator[Any], question: Question) -> NDArray[Any]:
@@ -241,7 +241,9 @@ class OnCluster(FERLEstimator[Any]):
             "client": [HasMethods(["compute", "close"]), None],
         }
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, units: Any = None, describe: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None, units: Any = None, describe: Any = None
+    ) -> Self:
         """Learn the rules.
 
         Parameters
@@ -253,6 +255,9 @@ class OnCluster(FERLEstimator[Any]):
             Labels, in the partitions of X.
         sample_weight : dask Series or Array of shape (n_samples,), default=None
             How often each row counts, in the partitions of X.
+        groups : None
+            Refused: on a cluster there are no groups for inner validation. ``ferl.streaming.fit_parquet`` and
+            ``fit_batches`` take them, in memory that does not grow with the table.
         units, describe : default=None
             As in the local class.
 
@@ -261,6 +266,11 @@ class OnCluster(FERLEstimator[Any]):
         self : estimator
             The fitted classifier itself.
         """
+        if groups is not None:
+            raise ValueError(
+                "groups are not read on a cluster. Fit with ferl.streaming.fit_parquet(..., groups=...), or leave them "
+                "out."
+            )
         super().fit(X, y, sample_weight, units=units, describe=describe)
         return self
 
@@ -271,7 +281,13 @@ class OnCluster(FERLEstimator[Any]):
         )
 
     def _training_rows(
-        self, X: Any, y: Any, sample_weight: Any, classes: Any = None, description: TableDescription = NOTHING_SAID
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        classes: Any = None,
+        description: TableDescription = NOTHING_SAID,
+        groups: Any = None,
     ) -> Rows:
         parts = Parts.checked(X, y, sample_weight)
         return rows_on_cluster(self._settings(), parts, running_client(self.client), description)
@@ -283,14 +299,17 @@ class OnCluster(FERLEstimator[Any]):
         local = self._local(**parameters)
         return local._take(self.model_) if self.__sklearn_is_fitted__() else local
 
-    def predict(self, X: Any, *, decision: AnyDecision = "probable") -> Any:
+    def predict(self, X: Any, *, decision: AnyDecision = "probable", no_answer: Any = None) -> Any:
         """Label of each row, shape (n_samples,); lazy for a dask table."""
         if not is_dask_table(X):
-            return super().predict(X, decision=decision)
+            return super().predict(X, decision=decision, no_answer=no_answer)
         check_is_fitted(self)
         chosen = Decision.of(decision, self.classes_)  # a wrong one is refused now, not when it is computed
-        series_dtype = pd.Series(self.classes_).dtype
-        return self._ask(X, Question("predict", self.classes_.dtype, None, {"decision": chosen}, series_dtype))
+        nothing = np.empty((0, len(self.model_.column_names())))
+        labels = labels_or_marker(self.model_, nothing, Rule(chosen), no_answer)
+        series_dtype = pd.Series(self.classes_.astype(labels.dtype)).dtype
+        options = {"decision": chosen, "no_answer": no_answer}
+        return self._ask(X, Question("predict", labels.dtype, None, options, series_dtype))
 
     def predict_evidence(self, X: Any) -> Any:
         """Belief, plausibility, ignorance and conflict of each row.

@@ -20,6 +20,7 @@ from ferl._models.evidence import Evidence
 from ferl._models.rule_model import RuleModel
 from ferl._sklearn import Interval, fit_context
 from ferl._tables import data_frame
+from ferl._tables.values import harmless_text
 from ferl._tell.curves import OUTSIDE_CARD, Points, ScoreTable, read_score_table
 from ferl._tell.page import Section, Table, as_text, escaped, latex_table
 from ferl._tell.reasons import POINTS_TO_DOUBLE, Reason, read_reasons
@@ -351,6 +352,7 @@ class Scorecard(ClassifierMixin, Wrapper):
         *,
         feature_names: Sequence[str] | None = None,
         class_names: Sequence[str] | None = None,
+        safe: bool = False,
     ) -> str | None:
         """The table of :meth:`frame` as comma-separated values.
 
@@ -360,6 +362,8 @@ class Scorecard(ClassifierMixin, Wrapper):
             Where to write. None: the text is returned.
         feature_names, class_names : sequence of str, default=None
             As in :func:`export_scorecard`.
+        safe : bool, default=False
+            Whether text that a spreadsheet would take for a formula gets an apostrophe before it.
 
         Returns
         -------
@@ -368,8 +372,9 @@ class Scorecard(ClassifierMixin, Wrapper):
         columns = self._columns(feature_names, class_names)
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows(zip(*columns.values(), strict=True))
+        lines = [list(columns), *zip(*columns.values(), strict=True)]
+        for line in lines:
+            writer.writerow([harmless_text(own) if safe and isinstance(own, str) else own for own in line])
         if path is None:
             return out.getvalue()
         replace_text(path, out.getvalue())

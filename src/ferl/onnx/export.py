@@ -166,15 +166,20 @@ def _(
             "FERLClassifier."
         )
     found = trees.tree_answers(graph, model, table, measure)
+    code = graph("ArgMax", found["pignistic"], axis=0, keepdims=0)
+    if model.usual_class:  # else ArgMax has the first of equals where nothing fires
+        is_known = graph("Greater", graph("ReduceMax", found["belief"], axes=[0], keepdims=0), 0.0)
+        code = graph("Where", is_known, code, np.array(model.usual_class))
+    found["code"] = code
     if evidence:
         largest = graph("ReduceMax", found["belief"], axes=[0], keepdims=1)
         return found | {"set": graph("GreaterOrEqual", found["plausibility"], graph("Sub", largest, _core.TIE))}
-    return {name: own for name, own in found.items() if name in ("pignistic", "novelty")}
+    return {name: own for name, own in found.items() if name in ("code", "pignistic", "novelty")}
 
 
 def _finished(graph: Graph, model: Model, found: dict[str, Value]) -> dict[str, Value]:
     """All outputs, rows first; the label follows from the others."""
-    code = graph("ArgMax", found.get("probability") or found["pignistic"], axis=0, keepdims=0)
+    code = found.pop("code", None) or graph("ArgMax", found["probability"], axis=0, keepdims=0)
     done = {name: own for name, own in found.items() if name in ("contributions", "novelty")}
     for name, own in found.items():
         if name not in done:

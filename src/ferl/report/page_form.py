@@ -183,6 +183,7 @@ def _(model: TreeModel, tree: None = None) -> dict[str, Any]:
         "gated": gated,
         "consequent": numbers(model.tree.consequent),
         "reliability": numbers(model.reliability),
+        "usual": model.usual_class,
         "novelty": _residual_form(model) or _neighbour_form(model) | _exemplars(model.tree),
     }
 

@@ -88,6 +88,7 @@ const ferlEngine = (() => {
     decided(answer, { threshold, costs, power, frequency }) {
       const probability = answer.probability || answer.pignistic;
       if (threshold !== null) return probability[1] >= threshold ? 1 : 0;
+      if (!this.isLinear && answer.belief.every((mass) => mass === 0)) return this.model.usual;
       if (costs === null) return argmax(frequency.map((own, c) => this.lift(answer, c, own, power)));
       const saved = costs.map((own) => own.map((cost) => Math.max(...own) - cost)), most = Math.max(...saved.flat());
       return argmax(costs.map((_, c) => this.committed(answer).reduce((sum, own, truth) => sum + own * (saved[truth][c] / most), 0)));
@@ -143,7 +144,7 @@ const ferlEngine = (() => {
       answer.pignistic = answer.belief.map((mass) => mass + answer.ignorance / this.nClasses);
       const most = Math.max(...answer.belief);
       answer.set = answer.plausibility.map((mass) => mass >= most - this.constants.tie);
-      answer.label = argmax(answer.pignistic);
+      answer.label = most > 0 ? argmax(answer.pignistic) : this.model.usual;
       const lost = this.lostSupport(row, firing);
       return { ...answer, ...this.withNovelty(this.novelty.parts(row, lost), lost) };
     }
@@ -152,7 +153,8 @@ const ferlEngine = (() => {
     briefly(values) {
       const { belief, ignorance } = this.combine(this.fire(this.withDerived(values), this.model.gated));
       const probability = belief.map((mass) => mass + ignorance / this.nClasses);
-      return { label: argmax(probability), probability, isSilent: belief.every((mass) => mass === 0) };
+      const isSilent = belief.every((mass) => mass === 0);
+      return { label: isSilent ? this.model.usual : argmax(probability), probability, isSilent };
     }
 
     // Ignorance belongs to no class: neither frequencies nor costs are weighed by a share of it.
