@@ -309,7 +309,7 @@ def export(
     model: Path = shell.MODEL,
     out: Path | None = Option(None, "-o", "--out", help="Where to write the ONNX file."),
     scorecard: Path | None = Option(
-        None, help="Where to write a scorecard of rules: .csv, .txt or .tex.", metavar="FILE"
+        None, help="Where to write a scorecard of rules: .csv, .txt, .tex or .html.", metavar="FILE"
     ),
     rounded: bool = Option(False, "--rounded", help="Whole points in the scorecard."),
     positive: str | None = Option(

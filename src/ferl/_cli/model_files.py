@@ -230,9 +230,14 @@ def _write_scorecard(asked: Namespace, counted: dict[str, Any]) -> None:
         raise CommandError(f"--positive is {positive!r}, but each of {n_classes} classes has points. Leave it out.")
     label = label_named(estimator.model_, positive, "--positive")
     card = Scorecard(estimator, positive=label, rounded=asked.rounded, **counted)
-    forms: dict[str, Callable[[], str | None]] = {".csv": card.csv, ".txt": card.text, ".tex": card.latex}
+    forms: dict[str, Callable[[], str | None]] = {
+        ".csv": card.csv,
+        ".txt": card.text,
+        ".tex": card.latex,
+        ".html": card.html,
+    }
     if out.suffix.lower() not in forms:
-        raise CommandError(f"{out.name} ends in {out.suffix!r}; a scorecard is written to .csv, .txt or .tex.")
+        raise CommandError(f"{out.name} ends in {out.suffix!r}; a scorecard is written to .csv, .txt, .tex or .html.")
     text = forms[out.suffix.lower()]() or ""
     replace_text(out, text if text.endswith("\n") else f"{text}\n")
     meaning = card.text().rpartition("\n\n")[2]  # the last part of the text, below the table
