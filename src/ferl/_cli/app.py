@@ -210,6 +210,23 @@ def evaluate(
     """
 
 
+@declare(app, "evaluate")
+def compare(
+    model: Path = shell.MODEL,
+    other: Path = Argument(help="Model file of the challenger."),
+    table: Path = shell.FRESH_TABLE,
+    target: str = shell.TARGET,
+    as_json: bool = shell.JSON,
+    html: Path | None = Option(None, help="Also write an HTML file.", metavar="FILE"),
+    form: Any = None,
+    jobs: int = shell.JOBS,
+) -> None:
+    """Compare two models on labelled rows: accuracy, AUC and log-loss with paired intervals, and where they differ.
+
+    Example: ferl compare champion.json challenger.json held_out.csv --target outcome
+    """
+
+
 @declare(app, "evaluate", "Stopped. No calibration was written.")
 def calibrate(
     model: Path = shell.MODEL,
