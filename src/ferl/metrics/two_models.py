@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from ferl._tables import codes_of
 from ferl._tell.page import Readable, Section, Table, as_plain
 from ferl._util.arrays import Floats
-from ferl._util.text import percent_text, plain, shown, spoken
+from ferl._util.text import listed, percent_text, plain, shown, spoken
 
 NORMAL_95 = 1.959963984540054  # 97.5 % of a normal distribution lie below it
 LEAST_PROBABILITY = 1e-15  # as in scikit-learn's log_loss

@@ -395,7 +395,7 @@ const ferlPage = (() => {
     if (hidden.length)
       steps.push({ name: `${hidden.length} other ${hidden.length === 1 ? "feature" : "features"}`, value: "", size: hidden.reduce((sum, j) => sum + moves[j], 0), key: "moves-rest" });
     const base = usual.reduce((sum, own) => sum + own, 0), total = apart(answer.scores);
-    byId("balance-title").textContent = `What speaks for ${classes[towards]} (+) and ${classes[against]} (-)`;
+    byId("balance-title").textContent = `What supports ${classes[towards]} (+) and ${classes[against]} (-)`;
     byId("balance").replaceChildren(...waterfall(base, steps, total, tint(towards), tint(against)));
   }
 
