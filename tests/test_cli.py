@@ -18,7 +18,7 @@ def test_demo_shows_rules_evidence_sets_contributions_novelty_and_an_abstention(
     assert "judged on the held-out rows" in report.read_text(encoding="utf-8")
     for part in ("accuracy", "if ", "begin with", "belief", "plausibility", "ignorance", "clearest", "no answer"):
         assert part in result.output
-    for part in ("support lost", "What speaks for", "average training row", "because of", "in words"):
+    for part in ("support lost", "Effects on the odds", "average training row", "because of", "in words"):
         assert part in result.output
     assert result.output.index("│ rules ") < result.output.index("│ compact ")
     if data == "iris":

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         rules_frame,
         splits_frame,
     )
+    from ferl.metrics import Comparison, compare
     from ferl.plot import plot_tree
     from ferl.rules import FERLClassifier
     from ferl.saving import ModelFileError, load_model, save_model
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "CertifiedCache",
+    "Comparison",
     "DescriptionError",
     "Evidence",
     "Explanation",
@@ -47,6 +49,7 @@ __all__ = [
     "TableDescription",
     "TableWarning",
     "__version__",
+    "compare",
     "curves_frame",
     "export_graphviz",
     "export_latex",
@@ -80,6 +83,7 @@ _MODULES = {
         "rules_frame",
         "splits_frame",
     ],
+    "metrics": ["Comparison", "compare"],
     "plot": ["plot_tree"],
     "rules": ["FERLClassifier"],
     "saving": ["ModelFileError", "load_model", "save_model"],

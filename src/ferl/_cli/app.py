@@ -159,9 +159,10 @@ def explain(
     html: Path | None = Option(None, help="Also write an HTML file.", metavar="FILE"),
     decision: str | None = shell.DECISION,
     changes: bool = Option(True, help="Whether to search for what would change the label."),
+    details: bool = Option(False, "--details", help="Also print evidence, rules, ignorance, novelty and all changes."),
     form: Any = None,
 ) -> None:
-    """Explain one row: rules, evidence, ignorance, novelty, and the nearest change that alters the label.
+    """Explain one row in at most eight lines: the answer, the reasons, and what would change it.
 
     The file is read only as far as the row.
 
@@ -209,6 +210,23 @@ def evaluate(
     guess for abstaining rows.
 
     Example: ferl evaluate model.json held_out.csv --target outcome
+    """
+
+
+@declare(app, "evaluate")
+def compare(
+    model: Path = shell.MODEL,
+    other: Path = Argument(help="Model file of the challenger."),
+    table: Path = shell.FRESH_TABLE,
+    target: str = shell.TARGET,
+    as_json: bool = shell.JSON,
+    html: Path | None = Option(None, help="Also write an HTML file.", metavar="FILE"),
+    form: Any = None,
+    jobs: int = shell.JOBS,
+) -> None:
+    """Compare two models on labelled rows: accuracy, AUC and log-loss with paired intervals, and where they differ.
+
+    Example: ferl compare champion.json challenger.json held_out.csv --target outcome
     """
 
 
@@ -311,7 +329,7 @@ def export(
     model: Path = shell.MODEL,
     out: Path | None = Option(None, "-o", "--out", help="Where to write the ONNX file."),
     scorecard: Path | None = Option(
-        None, help="Where to write a scorecard of rules: .csv, .txt or .tex.", metavar="FILE"
+        None, help="Where to write a scorecard of rules: .csv, .txt, .tex or .html.", metavar="FILE"
     ),
     rounded: bool = Option(False, "--rounded", help="Whole points in the scorecard."),
     safe_csv: bool = Option(

@@ -161,7 +161,7 @@ def _answers(model: FERLClassifier, data: _Data) -> list[tuple[str, list[Section
     story: Any = model.explain(rows.slice(doubtful, 1), counterfactual=False)
     return [
         ("What rules answer, and on what evidence", answers),
-        ("What the values of the least clear row add up to", [story.weights_section()]),
+        ("What the values of the least clear row add up to", [story.effects_section()]),
     ]
 
 

@@ -235,9 +235,10 @@ def _write_scorecard(asked: Namespace, counted: dict[str, Any]) -> None:
         ".csv": lambda: card.csv(safe=asked.safe_csv),
         ".txt": card.text,
         ".tex": card.latex,
+        ".html": card.html,
     }
     if out.suffix.lower() not in forms:
-        raise CommandError(f"{out.name} ends in {out.suffix!r}; a scorecard is written to .csv, .txt or .tex.")
+        raise CommandError(f"{out.name} ends in {out.suffix!r}; a scorecard is written to .csv, .txt, .tex or .html.")
     if asked.safe_csv and out.suffix.lower() != ".csv":
         raise CommandError("--safe-csv is about CSV; leave it out, or write a .csv file.")
     text = forms[out.suffix.lower()]() or ""

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from functools import wraps
+from html import escape
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +23,7 @@ import typer
 from typer import Argument, Option
 
 from ferl._judge import PromiseError, TakenNameError
-from ferl._util.files import TableFileError
+from ferl._util.files import TableFileError, replace_text
 from ferl._util.text import near_name, one_line
 
 if TYPE_CHECKING:
@@ -210,6 +211,17 @@ def check_column(names: Sequence[str], name: str, file: str, otherwise: str) -> 
     if name not in names:
         near = near_name(name, names)
         raise CommandError(f"{file} has no column {name!r}. {f'Did you mean {near!r}?' if near else otherwise}")
+
+
+def write_page(path: Path, title: str, fragment: str) -> None:
+    """Write a fragment of HTML as a page of its own."""
+    heading = escape(title)
+    replace_text(
+        path,
+        f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>{heading}</title>'
+        '<meta name="color-scheme" content="light dark"></head>'
+        f"<body><h1>{heading}</h1>{fragment}</body></html>\n",
+    )
 
 
 def check_places(outputs: Sequence[Path | None], *inputs: Path) -> None:

@@ -326,18 +326,12 @@ class RuleView(View):
         usual = self.model.share_among_features(self.model.mean_contributions[None])[0]
         if self.card is None:
             return {"usual": numbers(usual), "reasons": None}
-        curves, n_rules = self.model.curves, self.model.n_rules
-
-        def candidate(columns: Sequence[int], rules: Sequence[int], pictures: Sequence[int] = ()) -> dict[str, Any]:
-            features = list(dict.fromkeys(map(self.model.feature_of, columns)))
-            return {"features": features, "rules": [*rules, *(n_rules + term for term in pictures)]}
-
+        shares: dict[int, list[tuple[int, float]]] = {}  # by feature: the terms that read it, and the share of each
+        for term, columns in enumerate(self.model.term_columns):
+            for feature in map(self.model.feature_of, columns):
+                shares.setdefault(feature, []).append((term, 1 / len(columns)))
         reasons = {
-            "candidates": [
-                *(candidate([own.feature], own.rules, own.pictures) for own in self.card.curves),
-                *(candidate([], [rule]) for rule in self.card.alone),
-                *(candidate(curves.term_columns[term], [], [term]) for term in self.card.maps if curves is not None),
-            ],
+            "candidates": [{"feature": feature, "terms": own} for feature, own in sorted(shares.items())],
             "usual": numbers(self.model.mean_contributions),
             "unit": POINTS.unit,
             "neutral": POINTS.neutral,
