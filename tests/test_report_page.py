@@ -146,7 +146,7 @@ def test_the_keyboard_alone_changes_a_value_and_the_answer(browser, iris):
     assert browser.switch_to.active_element.get_attribute("aria-label") == "petal length, slider"
     press(browser, Keys.END)
     assert browser.execute_script("return document.getElementById('verdict').dataset.label") != "setosa"
-    assert browser.switch_to.active_element.get_attribute("aria-valuetext") == "6.6"
+    assert browser.switch_to.active_element.get_attribute("aria-valuetext") == "6.9"
     press(browser, Keys.TAB, Keys.CONTROL + "a" + Keys.NULL, "60")
     assert browser.execute_script("return document.getElementById('verdict').textContent") == "No answer"
     assert browser.execute_script("return document.getElementById('verdict').dataset.label") == ""
