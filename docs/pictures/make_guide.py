@@ -201,7 +201,7 @@ def trust() -> Figure:
         left.plot(1 - alpha, column.mean(), "D", color=RED, ms=7)
     left.set(xlabel="promised coverage", ylabel="coverage of new rows", xlim=(0.91, 0.99), ylim=(0.87, 1.005))
     left.set_title("Sets", loc="left", fontweight="bold", fontsize=11)
-    left.text(0.948, 0.88, "diamonds:\nmean of 40 splits", va="bottom", color=RED)
+    left.text(0.932, 0.88, "diamonds:\nmean of 40 splits", va="bottom", color=RED)
     share, error = np.array(answers).T
     right.axhline(risk, color=GREY, lw=1)
     right.plot(share, error, "o", color=BLUE, ms=5, alpha=0.5, mew=0)
