@@ -7,8 +7,10 @@ LightGBM.
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import tarfile
+import tempfile
 from collections.abc import Callable
 from importlib.metadata import distribution
 from pathlib import Path
@@ -23,7 +25,7 @@ from sklearn.datasets import load_diabetes, load_wine
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import train_test_split
 
-from ferl import FERLClassifier
+from ferl import FERLClassifier, load_model
 from ferl.plot import plot_contributions, plot_novelty, plot_novelty_of_rows
 
 FOLDER = Path(__file__).parent / "guide"
@@ -132,6 +134,21 @@ def how_3_trust() -> Figure:
     ax.text(rows.max() * 1.1, 0.45, "doubt: the classes are close", ha="right", va="bottom", color="#8a5a00")
     ax.text(8.2, 0.75, "ignorance:\nfew rows\nlike this", ha="right", va="center", color=BLUE)
     ax.legend(loc="upper left", bbox_to_anchor=(0, 1.12), ncols=2, handletextpad=0.1)
+    return figure
+
+
+@picture
+def start() -> Figure:
+    """The parts of the answer that docs/start.md explains."""
+    with tempfile.TemporaryDirectory() as folder:
+        for command in (
+            "ferl demo --table titanic.csv",
+            "ferl fit titanic.csv --target outcome --test 0.4 --held-out held_out.csv -o model.json",
+        ):
+            subprocess.run(command.split(), cwd=folder, check=True, stdout=subprocess.DEVNULL)
+        clf, row = load_model(f"{folder}/model.json"), pd.read_csv(f"{folder}/held_out.csv").iloc[2].drop("outcome")
+    figure = Figure(figsize=(WIDTH, 3.9), layout="constrained")
+    larger(plot_contributions(clf, row, ax=figure.subplots()))
     return figure
 
 
