@@ -158,9 +158,10 @@ def explain(
     html: Path | None = Option(None, help="Also write an HTML file.", metavar="FILE"),
     decision: str | None = shell.DECISION,
     changes: bool = Option(True, help="Whether to search for what would change the label."),
+    details: bool = Option(False, "--details", help="Also print evidence, rules, ignorance, novelty and all changes."),
     form: Any = None,
 ) -> None:
-    """Explain one row: rules, evidence, ignorance, novelty, and the nearest change that alters the label.
+    """Explain one row in at most eight lines: the answer, the reasons, and what would change it.
 
     The file is read only as far as the row.
 
