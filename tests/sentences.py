@@ -46,8 +46,8 @@ def stories(name: str, kind: str) -> list[Any]:
     """Stories of rows as they are, and of rows moved away from all others."""
     clf, table = fitted(name, kind), real_table(name)
     rows = rows_to_judge(table, 3, N_STORIES // 2)
-    return [clf.explain(table.frame.iloc[k]) for k in range(N_STORIES // 2)] + [
-        clf.explain(rows.iloc[[k]]) for k in range(len(rows))
+    return [clf.explain(table.frame.iloc[k], details=True) for k in range(N_STORIES // 2)] + [
+        clf.explain(rows.iloc[[k]], details=True) for k in range(len(rows))
     ]
 
 

@@ -130,7 +130,8 @@ def test_hostile_names_are_neither_markup_nor_html():
     story = model.explain(frame.iloc[5])
     page = _Tags()
     page.feed(story.to_html())
-    assert page.tags <= {"div", "style", "h4", "p", "table", "thead", "tbody", "tr", "th", "td"}
+    folded = {"details", "summary", "h3"}
+    assert page.tags <= {"div", "style", "h4", "p", "table", "thead", "tbody", "tr", "th", "td"} | folded
     console = Console(file=StringIO(), width=400, force_terminal=False)
     console.print(story)
     assert "[bold red]x[/bold red]" in console.file.getvalue()
@@ -140,13 +141,13 @@ def test_hostile_names_are_neither_markup_nor_html():
 
 def test_colours_say_what_plain_text_says(iris):
     frame, model = iris
-    story = model.explain(frame.iloc[83])
+    story = model.explain(frame.iloc[83], details=True)
     console = Console(file=StringIO(), width=100, force_terminal=True, color_system="standard")
     console.print(story)
     assert "\x1b[1;36mEvidence" in console.file.getvalue()
     plain = Console(file=StringIO(), width=200)
     plain.print(story)
-    assert story.summary in plain.file.getvalue()
+    assert story._head in plain.file.getvalue()
 
 
 def test_a_width_too_small_to_read_is_refused(iris):
@@ -163,13 +164,13 @@ def test_a_width_too_small_to_read_is_refused(iris):
 def test_the_summary_gives_answer_and_reason(iris):
     _, model = iris
     sure = model.explain([5.0, 3.4, 1.5, 0.2])
-    assert sure.summary == "setosa (98 %), because petal length < 2.46 ±0.09."
+    assert sure.summary == "setosa (98 %), because petal length is 1.5."
     odd = model.explain([5.0, 3.4, 1.5, 2.4])
     assert odd.summary.endswith("; but petal width is 2.4, while 0.1 to 0.4 is usual for such rows.")
     lost = model.explain([60.0, 30.0, 50.0, 20.0])
     assert lost.abstains
     assert lost.summary.startswith("No answer: no rule covers the row, because")
-    two = model.explain([6.0, 2.7, 5.1, 1.6])
+    two = model.explain([6.0, 2.7, 5.1, 1.6], details=True)
     assert two.summary.startswith("virginica (49 %) or versicolor (41 %): rules fire only in part")
     assert "The support of versicolor reaches up to 60.0 %, and that of virginica begins at 39.4 %." in str(two)
 
@@ -205,7 +206,7 @@ def test_a_row_beyond_the_reach_of_all_rules_has_a_story(combination, sources):
     X, y = load_iris(return_X_y=True)
     model = FERLTreeClassifier("deep", random_state=0, combination=combination, sources=sources).fit(X, y)
     for far in (1e150, -1e150):
-        story = model.explain([far] * 4)
+        story = model.explain([far] * 4, details=True)
         assert story.abstains
         assert story.rules == ()
         assert "None: no rule covers the row." in str(story)
@@ -213,7 +214,7 @@ def test_a_row_beyond_the_reach_of_all_rules_has_a_story(combination, sources):
 
 def test_no_change_is_called_proven_only_where_it_is(iris):
     frame, model = iris
-    sure = replace(model.explain(frame.iloc[0]), changes=())
+    sure = replace(model.explain(frame.iloc[0], details=True), changes=())
     assert (
         "Proven: no change of a single value within the range that the model remembers makes the label another"
         in sure.to_text(200)
@@ -223,17 +224,17 @@ def test_no_change_is_called_proven_only_where_it_is(iris):
     assert f"{line} another one than setosa; that is searched, not proven." in searched.to_text(200)
     assert searched.to_dict()["unproven"] == ["petal width"]
     assert "Proven: no change" not in str(searched)
-    assert "Proven: no change" not in str(model.explain(frame.iloc[83]))
+    assert "Proven: no change" not in str(model.explain(frame.iloc[83], details=True))
 
 
 def test_what_cannot_be_measured_is_said_in_words(iris):
     _, model = iris
-    assert "Nobody can say, since all values are missing." in str(model.explain([None] * 4))
-    beyond = model.explain([1e308] * 4)
+    assert "Nobody can say, since all values are missing." in str(model.explain([None] * 4, details=True))
+    beyond = model.explain([1e308] * 4, details=True)
     assert beyond.novelty == np.inf
     assert "Novelty is too large to be told." in str(beyond)
     assert "nan" not in str(beyond)
-    assert " -0 " not in str(model.explain([-0.0] * 4))
+    assert " -0 " not in str(model.explain([-0.0] * 4, details=True))
 
 
 def test_the_search_for_changes_can_be_left_out(iris):
@@ -246,7 +247,9 @@ def test_the_search_for_changes_can_be_left_out(iris):
 
 def test_words_are_explained_where_rules_use_them():
     X, y = load_iris(return_X_y=True)
-    story = FERLTreeClassifier("compact", random_state=0).fit(X, y).explain(X[0])
+    story = FERLTreeClassifier("compact", random_state=0).fit(X, y).explain(X[0], details=True)
     assert story.words
     assert "What the words mean" in str(story)
-    assert "What the words mean" not in str(FERLTreeClassifier("deep", random_state=0).fit(X, y).explain(X[0]))
+    assert "What the words mean" not in str(
+        FERLTreeClassifier("deep", random_state=0).fit(X, y).explain(X[0], details=True)
+    )

@@ -41,12 +41,16 @@ def folder(tmp_path_factory):
 
 def test_explain_tells_the_row_that_was_asked_for(folder):
     first = ferl(folder / "model.json", folder / "new.csv", "--row", 1)
-    assert "no (98 %), because" in first.output
-    assert "If city were Rome instead of Oslo: yes." in first.output
+    assert "no, 98 %. A usual case" in first.output
+    assert "What would change it: city Rome instead of Oslo, all else equal." in first.output
+    assert len(first.output.splitlines()) <= 8
+    whole = ferl(folder / "model.json", folder / "new.csv", "--row", 1, "--details")
+    assert "If city were Rome instead of Oslo: yes." in whole.output
+    assert "Rules that apply" in whole.output
     second = ferl(folder / "model.json", folder / "new.csv", "--row", 2, "--plain")
     assert "Missing: age." in second.output
     third = ferl(folder / "model.json", folder / "new.csv", "--row", 3)
-    assert "city is nowhere, a category that training did not have." in third.output
+    assert "city is nowhere, a category that training did not have" in third.output
 
 
 def test_json_is_the_story_of_the_same_row_in_any_file(folder):
@@ -65,7 +69,7 @@ def test_html_is_a_page_of_its_own(folder, tmp_path):
     assert page.startswith("<!DOCTYPE html>")
     assert "http" not in page
     assert "<script" not in page
-    assert f"story written to {tmp_path / 'row.html'}" in result.stderr.replace("\n", "")
+    assert f"explanation written to {tmp_path / 'row.html'}" in result.stderr.replace("\n", "")
 
 
 def test_mistakes_get_one_line_with_the_remedy(folder, tmp_path):

@@ -148,10 +148,10 @@ def test_the_summary_leads_with_the_probability_and_with_what_matters_most():
 
 def test_two_classes_are_weighed_towards_the_second_and_several_towards_the_most_probable():
     frame, model = tumours()
-    story = model.explain(frame.iloc[0])
+    story = model.explain(frame.iloc[0], details=True)
     assert story.balance.compared == (1, 0)
     assert story.balance.apart(story.balance.scores) == pytest.approx(model.decision_function(frame.iloc[[0]])[0])
-    assert "What speaks for malignant (+) and for benign (-)" in str(story)
+    assert "Effects on the odds of malignant, compared with the average training row" in str(story)
     flowers, irises = iris()
     story = irises.explain(flowers.iloc[83])
     order = np.argsort(story.probability)[::-1].tolist()
@@ -172,7 +172,7 @@ def test_no_support_is_no_answer_and_names_the_features():
     frame, model = iris()
     row = frame.iloc[0].copy()
     row["petal length"] = 50.0
-    story = model.explain(row)
+    story = model.explain(row, details=True)
     assert story.abstains
     assert story.label is story.changes is story.certified is None
     assert story.balance.support == 0
@@ -185,9 +185,9 @@ def test_no_support_is_no_answer_and_names_the_features():
     assert "do not use the model here" in str(story)
     assert "Proven" not in str(story)
     row["petal length"] = 9.0
-    weakened = model.explain(row)
+    weakened = model.explain(row, details=True)
     assert 0 < weakened.balance.support < 1
-    assert f"All weights count by {weakened.balance.support:.2f}, since values lie outside" in str(weakened)
+    assert f"All effects count by {weakened.balance.support:.2f}, since values lie outside" in str(weakened)
     assert weakened.doubt.lost_support > 0
 
 
@@ -200,9 +200,9 @@ def test_a_row_between_classes_gets_no_label_and_both_sides_are_named():
     assert story.abstains
     assert story.label is None
     assert story.summary.startswith("No answer, ")
-    assert ", which speaks for malignant; " in story.summary
-    assert ", which speaks for benign" in story.summary
-    assert "This is doubt, the classes are close: get a second opinion." in str(story)
+    assert ", which supports malignant; " in story.summary
+    assert ", which supports benign" in story.summary
+    assert "What to do: get a second opinion, since the classes are close." in str(story)
     assert story.doubt.thin_support == pytest.approx(story.ignorance)
 
 
@@ -220,8 +220,8 @@ def test_a_probable_class_that_few_rows_are_behind_is_ignorance_and_not_doubt():
         assert ("few training rows are like this row. The answer rests on " in story.summary) != outside
         assert ("count by " in story.summary) == outside
         told = story.to_text(500)
-        assert ("This is novelty, the row is unlike the training rows: do not use the model here." in told) == outside
-        assert ("This is ignorance, few training rows are like this row: collect such rows." in told) != outside
+        assert ("What to do: do not use the model here, since the row is unlike the training rows." in told) == outside
+        assert ("What to do: collect rows like this one, since training has few of them." in told) != outside
         assert "get a second opinion" not in told
 
 
@@ -241,7 +241,7 @@ def test_causes_of_ignorance_add_up_and_gates_only_add_to_it():
 
 def test_a_story_tells_the_rows_behind_the_answer_and_never_calls_them_precision():
     for model, row in rows_of_all_kinds():
-        story, rows = model.explain(row, counterfactual=False), float(model.predict_evidence(row).rows[0])
+        story, rows = model.explain(row, counterfactual=False, details=True), float(model.predict_evidence(row).rows[0])
         text = story.to_text(500)
         assert story.rows == story.to_dict()["rows"] == rows
         assert f"The answer rests on {rows_text(rows)}." in text
@@ -283,7 +283,7 @@ def test_no_class_is_called_impossible_or_proven_without_a_proof():
 
 def test_a_story_is_plain_json_text_and_html():
     for model, row in rows_of_all_kinds():
-        story = model.explain(row, counterfactual=False)
+        story = model.explain(row, counterfactual=False, details=True)
         form = json.loads(json.dumps(story.to_dict(), allow_nan=False))
         assert form["balance"]["scores"] == list(story.balance.scores)
         assert [rule["weight"] for rule in form["rules"]] == [list(rule.weight) for rule in story.rules]
@@ -322,7 +322,7 @@ def test_what_if_gives_the_answers_to_both_rows(variant):
     assert found.summary.startswith(
         "If petal width were 1.2 instead of 1.8 and petal length were missing instead of 4.8, the answer would be"
     )
-    assert ("What speaks for" in str(found)) == (variant == "rules")
+    assert ("Effects on the odds" in str(found)) == (variant == "rules")
     assert json.loads(json.dumps(found.to_dict(), allow_nan=False))["summary"] == found.summary
 
 
@@ -448,7 +448,7 @@ def test_what_if_leaves_the_values_that_stay_as_they_are(kind):
 def test_no_probability_is_printed_outside_the_range_of_support_beside_it():
     for model, row in rows_of_all_kinds():
         story = model.explain(row, counterfactual=False)
-        (evidence,) = [section for section in story._sections if section.title == "Evidence"]
+        (evidence,) = [section for section in story.detail_sections if section.title == "Evidence"]
         for _, probability, support, _ in evidence.table.rows:
             low, _, high = support.removesuffix(" %").partition(" to ")
             assert float(low) <= float(probability.removesuffix(" %")) <= float(high)

@@ -77,7 +77,7 @@ def test_rows_that_a_large_table_does_not_keep_are_measured_when_it_is_fitted(tm
     old = load_model(tmp_path / "old.json")
     assert np.isnan(old.novelty_rank(X[:3])).all()
     assert old.explain(X[0]).novelty_rank is None
-    assert "Novelty is " in str(old.explain(X[2500]))
+    assert "Novelty is " in str(old.explain(X[2500], details=True))
     form["weights"]["novelty_scale"] = np.arange(101)[::-1].tolist()
     (tmp_path / "wrong.json").write_text(json.dumps(form))
     with pytest.raises(ModelFileError, match=r"weights\.novelty_scale"):
@@ -115,7 +115,7 @@ def test_an_explanation_says_how_unusual_a_row_is(parameters):
     X, _, clf = fitted(parameters)
     odd = X[10].copy()
     odd[[0, 5, 9]] += 8 * X.std(axis=0)[[0, 5, 9]]
-    story = clf.explain(odd)
+    story = clf.explain(odd, details=True)
     assert story.novelty_rank == clf.novelty_rank(odd[None])[0] == 1
     text = " ".join(str(story).split())
     assert "Very unusual: more unusual than all training rows that were compared (novelty" in text

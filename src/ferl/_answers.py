@@ -381,10 +381,13 @@ class Answers(Generic[AnyModel]):
         feature_names: Sequence[str] | None = None,
         counterfactual: bool = True,
         decision: AnyDecision = "probable",
+        details: bool = False,
     ) -> Explanation:
-        """One row's story: rules, evidence, doubt, novelty, and the nearest change that would alter the label.
+        """Explain one row in at most eight lines: the answer, the reasons, and what would change it.
 
-        Changes stay within the range seen in training, as far as the model remembers it.
+        Effects compare the row with the average training row: "odds of yes x 12" means that the value of a feature
+        multiplies the odds by 12, compared with what this feature contributes on average over the training rows.
+        Changes stay within the training range, as far as the model remembers it.
 
         Parameters
         ----------
@@ -395,7 +398,10 @@ class Answers(Generic[AnyModel]):
         counterfactual : bool, default=True
             Whether to search for changes of single features that alter the label, most of the work.
         decision : {"probable", "balanced", "mild"}, float, array-like or mapping, default="probable"
-            As in :meth:`predict`. The story has its label, and is about the most probable class.
+            As in :meth:`predict`. The explanation has its label, and is about the most probable class.
+        details : bool, default=False
+            Whether the text also has the details: evidence, all effects and the rules behind them, ignorance, novelty,
+            and every change that was found. HTML has them folded in any case.
 
         Returns
         -------
@@ -408,11 +414,11 @@ class Answers(Generic[AnyModel]):
         >>> X, y = load_iris(return_X_y=True)
         >>> clf = FERLTreeClassifier("medium", max_rules=3, random_state=0).fit(X, y)
         >>> clf.explain(X[70]).summary
-        '2 (94 %), because x2 > 2.46 ±0.09 and x3 > 1.68 ±0.06.'
+        '2 (94 %), because x3 is 1.8.'
         """
         model = self._fitted().with_names(feature_names)
         chosen = Decision.of(decision, model.classes)
-        return explain(model, self._row(x), counterfactual=counterfactual, decision=chosen)
+        return explain(model, self._row(x), counterfactual=counterfactual, decision=chosen, details=details)
 
     def what_if(self, x: Any, changes: Mapping[Any, Any], *, feature_names: Sequence[str] | None = None) -> WhatIf:
         """What the answer would be if some values of a row were others.

@@ -158,9 +158,10 @@ def explain(
     html: Path | None = Option(None, help="Also write an HTML file.", metavar="FILE"),
     decision: str | None = shell.DECISION,
     changes: bool = Option(True, help="Whether to search for what would change the label."),
+    details: bool = Option(False, "--details", help="Also print evidence, rules, ignorance, novelty and all changes."),
     form: Any = None,
 ) -> None:
-    """Explain one row: rules, evidence, ignorance, novelty, and the nearest change that alters the label.
+    """Explain one row in at most eight lines: the answer, the reasons, and what would change it.
 
     The file is read only as far as the row.
 
@@ -176,6 +177,9 @@ def report(
     target: str | None = Option(None, help="Column that holds the labels, for metrics."),
     title: str | None = Option(None, help="Heading of the page.  [default: what is predicted]"),
     groups: str | None = Option(None, help="Column by whose values accuracy, abstention and error rates are compared."),
+    intended_use: str = Option("", help="What the model is for, in a sentence for the model card."),
+    limits: str = Option("", help="Where the model must not be used, in a sentence for the model card."),
+    date: str = Option("", help="Date on the model card.  [default: today]"),
     decision: str | None = shell.DECISION,
     form: Any = None,
     jobs: int = shell.JOBS,

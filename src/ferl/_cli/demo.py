@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import textwrap
 import time
 from argparse import Namespace
 from collections.abc import Callable
@@ -26,6 +25,7 @@ from ferl._cli.shell import check_places
 from ferl._estimator import FERLEstimator
 from ferl._tables import codes_of
 from ferl._tables.table_files import open_sink
+from ferl._tell.page import MIN_WIDTH, Section, as_text
 from ferl._util.files import replace_text
 from ferl._util.text import number_text
 from ferl.report import write_report
@@ -36,7 +36,6 @@ from ferl.trees import FERLTreeClassifier
 _WIDTH = 80
 _BAR = 36  # the longest bar of the chart
 _N_BARS = 5
-_N_EFFECTS = 4  # features that a row's lines name
 _SLIP = 10.0  # a decimal point in the wrong place
 _MODELS: dict[str, Callable[[], FERLEstimator[Any]]] = {
     "rules": lambda: FERLClassifier(random_state=0),
@@ -87,11 +86,16 @@ def run_demo(asked: Namespace) -> None:
     started = time.perf_counter()
     model: Any = _MODELS["rules"]().fit(train, y_train)
     seconds = time.perf_counter() - started
-    width = min(console.width, _WIDTH)
-    for title, lines in [_summary(data, model, seconds), _chart(data, model, width), *_rows(data, model)]:
-        console.print(Text(textwrap.fill(title, width), style="bold"))
+    width = max(min(console.width, _WIDTH), MIN_WIDTH + 2)
+    sections = [
+        _summary(data, model, seconds, width),
+        _chart(data, model, width),
+        *_rows(data, model, max(width, MIN_WIDTH + 2)),
+    ]
+    for title, lines in sections:
+        console.print(Text(title, style="bold"))
         for line in lines:
-            console.print(Text(textwrap.fill(line, width, initial_indent="  ", subsequent_indent="    ")))
+            console.print(Text(f"  {line}"), soft_wrap=True)
         console.print()
     if picture is not None:
         # Without the fonts that rich would have a browser fetch: a picture needs no network.
@@ -132,7 +136,7 @@ def _write_report(data: _Data, model: Any, path: str | Path) -> Path:
     return write_report(model, rows, labels, path, title=data.title, table="the held-out rows")
 
 
-def _summary(data: _Data, model: Any, seconds: float) -> tuple[str, list[str]]:
+def _summary(data: _Data, model: Any, seconds: float, width: int) -> tuple[str, list[str]]:
     """What was learned, and how good the answers to the held-out rows are."""
     judged = judge_rows(model, data.rows(data.test), codes_of(data.labels(data.test), model.classes_))
     n_rows = judged.recall.n_rows
@@ -141,12 +145,13 @@ def _summary(data: _Data, model: Any, seconds: float) -> tuple[str, list[str]]:
     answered = ~judged.abstains
     kept = f"; {percent(judged.right[answered].mean())} of the other answers are right" if answered.any() else ""
     classes = "both classes stay possible" if len(model.classes_) == 2 else "all classes stay possible"
-    return f"{data.title} ({data.table.num_rows:,} rows)", [
+    lines = [
         f"{model.n_rules_} rules learned from {len(data.train):,} rows in {seconds:.2g} s; the other "
         f"{len(data.test):,} rows test them.",
         f"Accuracy {percent(judged.right.mean(), 1)} (always {most}: {percent(n_rows.max() / n_rows.sum())}){auc}.",
         f"No answer for {percent(judged.abstains.mean())} of the rows, where {classes}{kept}.",
     ]
+    return f"{data.title} ({data.table.num_rows:,} rows)", as_text([Section("", tuple(lines))], width - 2).splitlines()
 
 
 def _chart(data: _Data, model: Any, width: int) -> tuple[str, list[str]]:
@@ -160,10 +165,10 @@ def _chart(data: _Data, model: Any, width: int) -> tuple[str, list[str]]:
         f"{name:<{left}} {'█' * max(round(longest * importance[j] / most), 1)} {percent(importance[j], 0)}"
         for name, j in zip(names, shown, strict=True)
     ]
-    return "What matters most", [bar.replace(" ", "\N{NO-BREAK SPACE}") for bar in bars]
+    return "What matters most", bars
 
 
-def _rows(data: _Data, model: Any) -> list[tuple[str, list[str]]]:
+def _rows(data: _Data, model: Any, width: int) -> list[tuple[str, list[str]]]:
     """A clear row, a doubtful one, and the same with a value that no training row comes near."""
     rows, truth = data.rows(data.test), data.labels(data.test)
     evidence = model.predict_evidence(rows)
@@ -175,11 +180,12 @@ def _rows(data: _Data, model: Any) -> list[tuple[str, list[str]]]:
     row = rows.slice(doubtful, 1)
     slipped, name = _slipped(row, model)
     before, after = (number_text(own[name][0].as_py()) for own in (row, slipped))
-    return [
-        (f"A clear row (in truth: {truth[clear]})", _answer(rows.slice(clear, 1), data, model)),
-        (f"A doubtful row (in truth: {truth[doubtful]})", _answer(row, data, model)),
-        (f"The same row with a typing error: {name} {after} instead of {before}", _answer(slipped, data, model)),
+    titled = [
+        (f"A clear row (in truth: {truth[clear]})", rows.slice(clear, 1)),
+        (f"A doubtful row (in truth: {truth[doubtful]})", row),
+        (f"The same row with a typing error: {name} {after} instead of {before}", slipped),
     ]
+    return [(title, model.explain(own).to_text(width - 2).splitlines()) for title, own in titled]
 
 
 def _slipped(row: pa.Table, model: Any) -> tuple[pa.Table, str]:
@@ -188,28 +194,3 @@ def _slipped(row: pa.Table, model: Any) -> tuple[pa.Table, str]:
     feature = next(j for j in order if not pa.types.is_string(row.schema.field(j).type))
     name = row.column_names[feature]
     return row.set_column(feature, name, pa.array([row[name][0].as_py() * _SLIP])), name
-
-
-def _answer(row: pa.Table, data: _Data, model: Any) -> list[str]:
-    """The answer with its main reason, and how the values move the odds."""
-    lines = [model.explain(row, counterfactual=False).summary]
-    probability = model.predict_proba(row)[0]
-    if model.support_deficit(row).sum() > 0:  # the answer is about the value outside the training range
-        return lines
-    best, next_best = np.argsort(-probability, kind="stable")[:2]
-    usual = model.feature_contributions(data.rows(data.train)).mean(axis=0)
-    moved = (model.feature_contributions(row)[0] - usual)[:-1]
-    log_odds = moved[:, best] - moved[:, next_best]
-    named = [j for j in np.argsort(-np.abs(log_odds), kind="stable")[:_N_EFFECTS] if abs(log_odds[j]) >= 0.05]
-    effects = [
-        f"{row.column_names[j]} {_value(row.column(int(j))[0].as_py())} "
-        f"({'x' if log_odds[j] > 0 else '/'}\N{NO-BREAK SPACE}{np.exp(abs(log_odds[j])):.1f})"
-        for j in named
-    ]
-    odds = f"Odds of {model.classes_[best]}"
-    odds += "" if len(model.classes_) == 2 else f" against {model.classes_[next_best]}"
-    return [*lines, f"{odds}, compared with the average row: {', '.join(effects)}."] if effects else lines
-
-
-def _value(value: Any) -> str:
-    return "missing" if value is None else value if isinstance(value, str) else number_text(value)

@@ -150,14 +150,14 @@ def _cost(text: str, path: Path) -> float:
 
 
 def run_explain(asked: Namespace) -> None:
-    """Tell the story of one row; rows are counted from 1, the header not among them."""
+    """Explain one row; rows are counted from 1, the header not among them."""
     if asked.as_json and asked.plain:
         raise CommandError("--json and --plain are both given; choose one.")
     check_places([asked.html], asked.model, asked.table)
     model, _ = read_model(asked.model)
     decision = decision_of(asked.decision, model)
     row = read_row_of(model, TableFile(asked.table, asked.form), asked.row)
-    story = explain(model, row, counterfactual=asked.changes, decision=decision)
+    story = explain(model, row, counterfactual=asked.changes, decision=decision, details=asked.details)
     if asked.html is not None:
         title = escape(f"Row {asked.row} of {asked.table.name}")
         page = (
@@ -173,7 +173,7 @@ def run_explain(asked: Namespace) -> None:
     else:
         Console().print(story)
     if asked.html is not None:
-        typer.echo(f"story written to {asked.html}", err=True)
+        typer.echo(f"explanation written to {asked.html}", err=True)
 
 
 def run_certify(asked: Namespace) -> None:

@@ -1,4 +1,4 @@
-"""Explaining one row: what the rules that it fires do to its answer, by weights that add up or along a tree."""
+"""Explaining one row by the effects of its values, beside the average training row, and by the rules behind them."""
 
 from __future__ import annotations
 
@@ -21,38 +21,45 @@ from ferl._tables import OneRow, add_up_derived
 from ferl._tell.explanation import (
     LEAST_CONFLICT,
     LEAST_IGNORANCE,
+    LEAST_SHOWN,
     MAX_CLASSES,
     MAX_PROBABLE,
+    MUCH_IGNORANCE,
     Certified,
     Decided,
+    Effect,
     Explanation,
     FiredRule,
+    odds_text,
+    odds_value,
 )
-from ferl._tell.page import Section, Table
-from ferl._tell.statements import rule_text, rule_texts, weight_text, word_meanings
+from ferl._tell.page import Section
+from ferl._tell.statements import rule_text, rule_texts, word_meanings
 from ferl._tell.unusual import novelty_parts
 from ferl._util.arrays import Floats
-from ferl._util.text import listed, number_text, plain, rows_text, share_text, spoken, value_text
+from ferl._util.text import listed, number_text, percent_text, plain, rows_text, share_text, spoken, value_text
 
 MAX_RULES = 6  # that are shown; the others are counted
-MAX_WEIGHTS = 8  # features whose weights are shown; the others are summed
+MAX_PARTS = 4  # parts of an effect that are shown; the others are summed
+MAX_DETAILED = 6  # features whose effects are shown part by part
 MAX_OUTSIDE = 3  # features that an answer blames
-LEAST_SHOWN = 0.005  # weight that two decimals show
-MUCH_IGNORANCE = 0.1  # that a summary names; below it a set of several classes of a tree comes from divided belief
 MOSTLY_LOST = 0.5  # of the evidence, that values outside the training range cost
-SECOND_REASON = 0.5  # of the first one, that a feature weighs which is named beside it
-RULES_TITLE = "Rules that fired"
+LEAST_PROBABILITY = 1e-12  # that odds are formed with
+RULES_TITLE = "Rules that apply"
+PARTS_TITLE = "What each effect is made of"
 # What to do where a set has several classes.
 REMEDIES = {
-    "doubt": "This is doubt, the classes are close: get a second opinion.",
-    "ignorance": "This is ignorance, few training rows are like this row: collect such rows.",
-    "novelty": "This is novelty, the row is unlike the training rows: do not use the model here.",
+    "doubt": "What to do: get a second opinion, since the classes are close.",
+    "ignorance": "What to do: collect rows like this one, since training has few of them.",
+    "novelty": "What to do: do not use the model here, since the row is unlike the training rows.",
 }
 
 
 @singledispatch
-def explain(model: Any, one: OneRow, *, counterfactual: bool = True, decision: Decision = PROBABLE) -> Explanation:
-    """One row's story; see :meth:`ferl.FERLClassifier.explain`.
+def explain(
+    model: Any, one: OneRow, *, counterfactual: bool = True, decision: Decision = PROBABLE, details: bool = False
+) -> Explanation:
+    """The explanation of one row; see :meth:`ferl.FERLClassifier.explain`.
 
     Parameters
     ----------
@@ -63,7 +70,9 @@ def explain(model: Any, one: OneRow, *, counterfactual: bool = True, decision: D
     counterfactual : bool, default=True
         Whether to search for the changes that would alter the label.
     decision : Decision, default=Decision("probable")
-        Another decision than for the most probable class, which the story has as well.
+        Another decision than for the most probable class, which the explanation has as well.
+    details : bool, default=False
+        Whether the text has the details.
 
     Returns
     -------
@@ -73,19 +82,36 @@ def explain(model: Any, one: OneRow, *, counterfactual: bool = True, decision: D
 
 
 @explain.register
-def _(model: RuleModel, one: OneRow, *, counterfactual: bool = True, decision: Decision = PROBABLE) -> Explanation:
+def _(
+    model: RuleModel, one: OneRow, *, counterfactual: bool = True, decision: Decision = PROBABLE, details: bool = False
+) -> Explanation:
     values, evidence = model.values_of(one), model.evidence(one.values)
     balance = read_balance(model, one.values, values)
     rules = _weighed_rules(model, one.values, balance)
     story = _story(model, one, values, evidence, rules, counterfactual, decision)
-    return RuleExplanation(**story, balance=balance, rows=float(evidence.rows[0]))
+    best = story["probability"].index(max(story["probability"]))
+    rival = next((c for c in balance.compared if c != best), None)
+    return RuleExplanation(
+        **story,
+        balance=balance,
+        rows=float(evidence.rows[0]),
+        effects=_rule_effects(balance, best, rival),
+        rival=rival,
+        details=details,
+    )
 
 
 @explain.register
-def _(model: TreeModel, one: OneRow, *, counterfactual: bool = True, decision: Decision = PROBABLE) -> Explanation:
+def _(
+    model: TreeModel, one: OneRow, *, counterfactual: bool = True, decision: Decision = PROBABLE, details: bool = False
+) -> Explanation:
     values, evidence = model.values_of(one), model.evidence(one.values)
     rules = _tree_rules(model, one.values, evidence)
-    return TreeExplanation(**_story(model, one, values, evidence, rules, counterfactual, decision))
+    story = _story(model, one, values, evidence, rules, counterfactual, decision)
+    best, *others = np.argsort(-evidence.probability[0], kind="stable").tolist()
+    rival = others[0] if others else None
+    effects = _tree_effects(model, one.values, values, best, rival)
+    return TreeExplanation(**story, effects=effects, rival=rival, details=details)
 
 
 def _story(
@@ -97,7 +123,7 @@ def _story(
     counterfactual: bool,
     decision: Decision,
 ) -> dict[str, Any]:
-    """What all explanations hold."""
+    """What all explanations have."""
     row, names = one.values, model.feature_names()
     probability = evidence.probability[0]
     best, in_set = int(probability.argmax()), evidence.prediction_set()[0]
@@ -157,6 +183,8 @@ class TreeRule(FiredRule):
     ----------
     confidence : float
         The share of its class behind it.
+    frequency : float
+        The share of its class among all training rows.
     belief : tuple of float
         Its share of the belief in each class, by the weights of evidence; over all rules this sums to the belief. What
         silencing it changes may differ from that in size and sign.
@@ -167,13 +195,14 @@ class TreeRule(FiredRule):
     """
 
     confidence: float
+    frequency: float
     belief: tuple[float, ...]
     belief_without: tuple[float, ...]
     probability_without: tuple[float, ...]
 
 
 class TreeExplanation(Explanation):
-    """Why a tree answers as it does: its rules that fired, in sentences."""
+    """The explanation of an answer of a tree."""
 
     rules: tuple[TreeRule, ...]
 
@@ -193,12 +222,29 @@ class TreeExplanation(Explanation):
         told = [f"{spoken(name)} {value_text(to)} lies outside the {self.range_text}." for name, to, _, _ in outside]
         return ["Outside what the model remembers", *told]
 
-    def _reason(self) -> str:
-        """The rule without which the answer would lose most."""
-        most = min(self.rules, key=lambda rule: rule.probability_without[self.best], default=None)
-        if most is None or most.probability_without[self.best] >= self.probability[self.best]:
-            return ""
-        return f", because {most.conditions}" if most.conditions else ""
+    @property
+    def _rows_behind(self) -> float | None:
+        """The training rows of the rules that apply, on average, as far as they apply."""
+        ends = [rule for rule in self.rules if rule.number is not None]
+        return sum([rule.firing * rule.support for rule in ends]) / sum([rule.firing for rule in ends]) if ends else 0.0
+
+    def _outside(self) -> list[str]:
+        return [self._unlike_text()] if self.lost_support and not self.unseen and self._unlike is not None else []
+
+    def _to_do(self) -> list[str]:
+        if sum(self.in_set) <= 1:
+            return []
+        why = "novelty" if "novel" in self.case else "ignorance" if self.doubt.main == "thin_support" else "doubt"
+        return [REMEDIES[why]]
+
+    def _about_effects(self) -> list[str]:
+        return [
+            "An effect compares the row with the same row without the value, which takes both sides of a split in the "
+            "shares of the training rows. Effects of a tree do not add up."
+        ]
+
+    def _rest_text(self, rest: list[float]) -> str:
+        return "smaller"
 
     def _reason_for_doubt(self) -> str:
         lacks = self._what_lacks()
@@ -238,38 +284,58 @@ class TreeExplanation(Explanation):
             lines = [f"Ignorance is {self.ignorance:.3f}, from 0 (settled) to 1 (no evidence): {because}."]
         return Section("What is not known", (*lines, *self._missing_line()))
 
-    def _reasons(self) -> list[Section]:
-        """The rules that fired, and what the most probable class would have without each of them."""
+    def _rules_section(self) -> Section:
+        """The rules that apply, and the class of each beside its share of all training rows."""
         if not self.rules:
-            return [Section(RULES_TITLE, ("None: no rule covers the row.",))]
-        # A rule without which the shown probability stays says nothing in a line of its own.
-        shown = [rule for rule in self.rules[:MAX_RULES] if len(set(self._shares(rule))) == 2] or self.rules[:1]
+            return Section(RULES_TITLE, ("None: no rule covers the row.",))
+        shown = self.rules[:MAX_RULES]
         lines = [self._rule_line(rule) for rule in shown]
         if n_more := len(self.rules) - len(shown):
             lines.append(f"... and {n_more} more, which {'matters' if n_more == 1 else 'matter'} less.")
         if any("±" in rule.conditions for rule in shown):
             lines.append("A condition such as < 5 ±1 fits fully up to 4 and not at all from 6 on.")
-        return [Section(RULES_TITLE, tuple(lines))]
+        return Section(RULES_TITLE, tuple(lines))
 
     def _rule_line(self, rule: TreeRule) -> str:
         name = "A beginning of rules" if rule.number is None else f"Rule {rule.number}"
         condition = f"if {rule.conditions}" if rule.conditions else "always"
-        says = f"{spoken(rule.label)} with confidence {share_text(rule.confidence)}"
-        then, now = self._shares(rule)
-        change = f"would have {then} instead of {now}" if then != now else f"would still have {now}"
+        confidence, frequency = percent_text(rule.confidence), percent_text(rule.frequency)
         return (
-            f"{name} fires by {share_text(rule.firing)}: {condition}, then {says}. Without it "
-            f"{self._labels[self.best]} {change}."
+            f"{name} applies by {share_text(rule.firing)}: {condition}, then {spoken(rule.label)} with {confidence} "
+            f"({frequency} of all training rows)."
         )
 
-    def _shares(self, rule: TreeRule) -> tuple[str, str]:
-        """The probability of the most probable class without a rule, and with it."""
-        return f"{100 * rule.probability_without[self.best]:.1f} %", f"{100 * self.probability[self.best]:.1f} %"
+
+def _tree_effects(model: TreeModel, row: Floats, values: list[Any], best: int, rival: int | None) -> tuple[Effect, ...]:
+    """What each value that the tree reads does to the log-odds of the most probable class against the next."""
+    columns = model.read_columns.tolist()
+    read = sorted({model.feature_of(column) for column in columns})
+    if rival is None or not read:
+        return ()
+    rows = np.repeat(row, 1 + len(read), axis=0)
+    for k, feature in enumerate(read, 1):
+        rows[k, [column for column in range(rows.shape[1]) if model.feature_of(column) == feature]] = np.nan
+    log = np.log(np.maximum(model.probabilities(rows), LEAST_PROBABILITY))
+    odds = log[:, best] - log[:, rival]
+    names = model.feature_names()
+    effects = [
+        Effect(names[f], values[f], average_of(model, f), float(odds[0] - odds[k])) for k, f in enumerate(read, 1)
+    ]
+    return tuple(sorted(effects, key=lambda own: -abs(own.weight)))
+
+
+def average_of(model: Model, feature: int) -> float | None:
+    """The mean of a feature over the training rows; None for categories, and for dates and other codes."""
+    kind = model.column_kinds[feature]
+    if feature in model.category_names or kind.is_ordered or kind.is_coded or kind.values:
+        return None
+    mean = float(model.tree.profile.mean[0, feature])
+    return mean if math.isfinite(mean) else None
 
 
 def _tree_rules(model: TreeModel, row: Floats, evidence: Evidence) -> list[TreeRule]:
     """The rules that a row fires, those first without which the most probable class would change most."""
-    tree, best = model.tree, int(evidence.probability[0].argmax())
+    tree, best, frequency = model.tree, int(evidence.probability[0].argmax()), model.class_frequency.tolist()
     sources = fired_sources(model, model.fire(row)[0])
     parts, (without, ignorance) = sources.parts(evidence.belief[0]), sources.belief_without()
     probability = without + ignorance[:, None] / without.shape[1]
@@ -286,6 +352,7 @@ def _tree_rules(model: TreeModel, row: Floats, evidence: Evidence) -> list[TreeR
                 firing,
                 float(tree.weight[node]),
                 float(tree.consequent[node, label]),
+                frequency[label],
                 *(tuple(own[k]) for own in shares),
             )
         )
@@ -330,6 +397,8 @@ class FeatureWeight:
         What it adds on average over the training rows, where gates close as much as here.
     seen : tuple of float, or None
         Smallest and largest number in training; None for categories, and where training had no value.
+    average : float or None
+        The mean over the training rows; None for categories.
     """
 
     feature: str
@@ -337,11 +406,56 @@ class FeatureWeight:
     weight: tuple[float, ...]
     usual: tuple[float, ...]
     seen: tuple[float, float] | None
+    average: float | None = None
 
     @property
     def text(self) -> str:
         """The value, as a clause."""
         return f"{spoken(self.feature)} is {value_text(self.value)}"
+
+
+@dataclass(frozen=True)
+class EffectPart:
+    """A term of a model of rules, and what it adds to the effect of one feature.
+
+    Attributes
+    ----------
+    feature : str
+        The feature.
+    name : str
+        The term: "Rule 7", "The curve", "The map with age".
+    conditions : str
+        What follows "if"; "" for curves and maps.
+    share : float
+        The part of the term that belongs to the feature: one half of a rule on two features.
+    firing, usual : float or None
+        How far a rule applies to the row, and to the training rows on average; None for curves and maps.
+    weight : tuple of float
+        What the share adds to the score of each class, less its average over the training rows. The parts of a feature
+        add up to its effect.
+    """
+
+    feature: str
+    name: str
+    conditions: str
+    share: float
+    firing: float | None
+    usual: float | None
+    weight: tuple[float, ...]
+
+    def line(self, weight: float) -> str:
+        """The part in a sentence; ``weight``: what it adds to the log-odds."""
+        fraction = _FRACTIONS.get(round(1 / self.share), f"{self.share:.2f} of its effect") if self.share < 1 else ""
+        text = f"{self.name}: {odds_text(weight)}{fraction and f' ({fraction})'}"
+        if self.firing is None or self.usual is None:
+            return f"{text}."
+        return (
+            f"{text}, if {self.conditions}. It applies by {share_text(self.firing)}, on average by "
+            f"{share_text(self.usual)}."
+        )
+
+
+_FRACTIONS = {2: "half of its effect", 3: "a third of its effect", 4: "a quarter of its effect"}
 
 
 @dataclass(frozen=True)
@@ -366,6 +480,10 @@ class Balance:
         How open the gates are, 0 to 1; all weights are multiplied by it, and the class frequencies count for the rest.
     pictures : tuple of float
         What curves and maps add together, for each class; part of the weights of the features.
+    average : tuple of float
+        Mean scores over the training rows, for each class.
+    parts : tuple of EffectPart
+        What the effect of each feature is made of.
     """
 
     scores: tuple[float, ...]
@@ -374,10 +492,12 @@ class Balance:
     compared: tuple[int, int]
     support: float
     pictures: tuple[float, ...] = ()
+    average: tuple[float, ...] = ()
+    parts: tuple[EffectPart, ...] = ()
 
     @property
     def base(self) -> tuple[float, ...]:
-        """What is said of the training rows on average, for each class."""
+        """The mean scores over the training rows, or as far as gates close the class frequencies."""
         return tuple([prior + sum([part.usual[c] for part in self.features]) for c, prior in enumerate(self.prior)])
 
     def apart(self, weight: tuple[float, ...]) -> float:
@@ -435,19 +555,77 @@ def read_balance(model: RuleModel, row: Floats, values: list[Any]) -> Balance:
     contributions = model.contributions(row)[0]
     said = model.share_among_features(np.stack([contributions, support * model.mean_contributions]))
     here, usual = said.tolist()
-    parts = [FeatureWeight(name, values[f], tuple(here[f]), tuple(usual[f]), seen) for f, name, seen in _asked(model)]
+    parts = [
+        FeatureWeight(name, values[f], tuple(here[f]), tuple(usual[f]), seen, average)
+        for f, name, seen, average in _read_features(model)
+    ]
     pictures = tuple(contributions[model.n_rules : -1].sum(axis=0).tolist())
-    balance = Balance(tuple(scores.tolist()), tuple(here[-1]), tuple(parts), (0, 0), support, pictures)
+    average = tuple(model.mean_contributions.sum(axis=0).tolist())
+    balance = Balance(
+        tuple(scores.tolist()),
+        tuple(here[-1]),
+        tuple(parts),
+        (0, 0),
+        support,
+        pictures,
+        average,
+        _effect_parts(model, row, contributions, support),
+    )
     # The second label is compared with the first one, or the most probable with the next.
     compared = np.argsort(-scores, kind="stable")[:2].tolist() if len(scores) > 2 else (len(scores) - 1, 0)
     return balance.between(*compared)
 
 
 @kept_by_model
-def _asked(model: RuleModel) -> list[tuple[int, str, tuple[float, float] | None]]:
-    """The features that rules ask: index, name, and range over the training rows."""
-    asked = sorted({model.feature_of(column) for column in model.read_columns.tolist()})
-    return [(f, model.feature_names()[f], model.seen(f)) for f in asked]
+def _read_features(model: RuleModel) -> list[tuple[int, str, tuple[float, float] | None, float | None]]:
+    """The features that terms read: index, name, range and mean over the training rows."""
+    read = sorted({model.feature_of(column) for column in model.read_columns.tolist()})
+    return [(f, model.feature_names()[f], model.seen(f), average_of(model, f)) for f in read]
+
+
+@kept_by_model
+def _term_shares(model: RuleModel) -> list[tuple[int, str, str, str, float]]:
+    """Each term and each feature that it reads: index of the term, the feature, name, conditions, and share."""
+    names, texts, found = model.feature_names(), rule_texts(model), []
+    for term, columns in enumerate(model.term_columns):
+        features = [model.feature_of(column) for column in columns]
+        for feature in dict.fromkeys(features):
+            share = features.count(feature) / len(features)
+            if term < model.n_rules:
+                name, conditions = f"Rule {model.numbers[term]}", texts[term]
+            else:
+                others = [spoken(names[own]) for own in dict.fromkeys(features) if own != feature]
+                name, conditions = f"The map with {listed(others)}" if others else "The curve", ""
+            found.append((term, names[feature], name, conditions, share))
+    return found
+
+
+def _effect_parts(model: RuleModel, row: Floats, contributions: Floats, support: float) -> tuple[EffectPart, ...]:
+    """What the effect of each feature is made of: every term, less its average over the training rows."""
+    centred = contributions[:-1] - support * model.mean_contributions[:-1]
+    firing = (support * model.rules.activation(model.tree, row)[0]).tolist()
+    usual = model.rules.mean_activation(model.tree).tolist()
+    weights, n = centred.tolist(), model.n_rules
+    return tuple(
+        EffectPart(
+            feature,
+            name,
+            conditions,
+            share,
+            firing[term] if term < n else None,
+            usual[term] if term < n else None,
+            tuple([share * own for own in weights[term]]),
+        )
+        for term, feature, name, conditions, share in _term_shares(model)
+        if any(weights[term])
+    )
+
+
+def _rule_effects(balance: Balance, best: int, rival: int | None) -> tuple[Effect, ...]:
+    if rival is None:
+        return ()
+    turned = balance.between(best, rival)
+    return tuple([Effect(part.feature, part.value, part.average, moved) for part, moved in turned.moved])
 
 
 def _weighed_rules(model: RuleModel, row: Floats, balance: Balance) -> list[WeighedRule]:
@@ -473,7 +651,7 @@ def _weighed_rules(model: RuleModel, row: Floats, balance: Balance) -> list[Weig
 
 
 class RuleExplanation(Explanation):
-    """Why rules answer as they do: weights of evidence that add up, in sentences."""
+    """The explanation of an answer of rules: effects that add up."""
 
     rules: tuple[WeighedRule, ...]
     balance: Balance
@@ -483,19 +661,28 @@ class RuleExplanation(Explanation):
         "thin_support": "few training rows are like this row",
         "lost_support": "values lie outside the training range",
     }
-    range_text: ClassVar[str] = "range seen in training"
+    range_text: ClassVar[str] = "training range"
     _for_such_rows: ClassVar[str] = ""
     _lost: ClassVar[tuple[str, str, str]] = ("the evidence", "is", "training")
     _with_missing: ClassVar[str] = "Rules on {them} fire as they do for the average training row."
 
     def against(self, label: Any) -> Explanation:
-        """The story told by what supports the most probable class and opposes this one; see :class:`Explanation`."""
+        """The same explanation by what supports the most probable class and opposes this one."""
         others = [own for c, own in enumerate(self.classes) if c != self.best]
         if label not in others:
             raise ValueError(f"label is {label!r}; choose one of {listed([repr(own) for own in others], 'or')}.")
-        balance = self.balance.between(self.best, self.classes.index(label))
+        rival = self.classes.index(label)
+        balance = self.balance.between(self.best, rival)
         rules = sorted(self.rules, key=lambda rule: -abs(balance.apart(rule.weight)))
-        return replace(self, balance=balance, rules=tuple(rules))
+        effects = _rule_effects(balance, self.best, rival)
+        return replace(self, balance=balance, rules=tuple(rules), effects=effects, rival=rival)
+
+    @property
+    def _rows_behind(self) -> float | None:
+        return self.rows
+
+    def _to_do(self) -> list[str]:
+        return [REMEDIES[self._why_several]] if sum(self.in_set) > 1 else []
 
     def outside_lines(self, outside: tuple[tuple[str, Any, Any, Any], ...]) -> list[str]:
         """The ranges are those of training."""
@@ -551,33 +738,25 @@ class RuleExplanation(Explanation):
             return "novelty"
         return "ignorance" if is_ignorant else "doubt"
 
-    def _reason(self) -> str:
-        """The features that matter most for the label."""
-        speaking = self._speaking_for(self.best)
-        if not speaking:
-            return ", as for the average training row"
-        least = SECOND_REASON * abs(self.balance.moves(speaking[0]))
-        named = [part.text for part in speaking[:2] if abs(self.balance.moves(part)) >= least]
-        return f", because {listed(named)}"
-
     def _reason_for_doubt(self) -> str:
         balance, lacks = self.balance, self._what_lacks()
         if self._why_several == "novelty":
             believed = max(0.0, 1 - sum(lost for _, lost in self.lost_support))
             is_faded = math.isclose(believed, balance.support)
             counts = f"{'all weights count' if is_faded else 'belief counts'} by {share_text(believed)} only"
-            return f"{counts if believed else 'no training row supports an answer'}, because {self._outside()}{lacks}"
+            start = counts if believed else "no training row supports an answer"
+            return f"{start}, because {listed(self._outside())}{lacks}"
         if self._why_several == "ignorance":
             return f"few training rows are like this row{lacks}. The answer rests on {rows_text(self.rows)}"
         clauses, base = [], balance.apart(balance.base)
         for c, sign in zip(balance.compared, (1, -1), strict=True):
-            strongest = self._speaking_for(c)[:1]
-            clauses += [f"{part.text}, which speaks for {self._labels[c]}" for part in strongest]
+            strongest = self._supporting(c)[:1]
+            clauses += [f"{part.text}, which supports {self._labels[c]}" for part in strongest]
             if not strongest and sign * base >= LEAST_SHOWN:
-                clauses.append(f"the average training row speaks for {self._labels[c]}")
-        return f"{'; '.join(clauses) or 'little speaks for any class'}{lacks}"
+                clauses.append(f"the average training row supports {self._labels[c]}")
+        return f"{'; '.join(clauses) or 'little supports any class'}{lacks}"
 
-    def _outside(self) -> str:
+    def _outside(self) -> list[str]:
         """Which values lie outside the training range, those that cost most first."""
         parts = {part.feature: part for part in self.balance.features}
         names = [name for name, _ in self.lost_support]
@@ -587,77 +766,62 @@ class RuleExplanation(Explanation):
             seen = f" while the training rows have {low if low == high else f'{low} to {high}'}"
             clauses.append(part.text + (", which no training row has" if part.seen is None else seen))
         more = len(names) - MAX_OUTSIDE
-        return listed(clauses + [f"{more} more {'value lies' if more == 1 else 'values lie'} outside"] * (more > 0))
+        return clauses + [f"{more} more {'value lies' if more == 1 else 'values lie'} outside"] * (more > 0)
 
-    def _speaking_for(self, c: int) -> list[FeatureWeight]:
-        """Features that speak for one of the compared classes, the strongest first."""
+    def _supporting(self, c: int) -> list[FeatureWeight]:
+        """Features that support one of the compared classes, the strongest first."""
         sign = 1 if c == self.balance.compared[0] else -1
         return [part for part, moved in self.balance.moved if sign * moved >= LEAST_SHOWN]
 
-    def _reasons(self) -> list[Section]:
-        return [self.weights_section(), self._rules_section()] if self.balance.support > 0 else []
+    @cached_property
+    def _turned(self) -> Balance:
+        """The scores by what they say of the most probable class and the one it is compared with."""
+        return self.balance.between(self.best, self.rival) if self.rival is not None else self.balance
 
-    def weights_section(self) -> Section:
-        """What each feature adds, and what they add up to."""
-        balance = self.balance
-        towards, against = (self._labels[c] for c in balance.compared)
-        shown = [own for own in balance.moved if abs(own[1]) >= LEAST_SHOWN][:MAX_WEIGHTS]
-        hidden = [moved for part, moved in balance.moved if (part, moved) not in shown]
-        rows = [("average training row", "", weight_text(balance.apart(balance.base)))]
-        rows += [(spoken(part.feature), value_text(part.value), weight_text(moved)) for part, moved in shown]
-        if hidden:
-            others = f"{len(hidden)} other {'feature' if len(hidden) == 1 else 'features'}"
-            rows.append((others, "", weight_text(sum(hidden))))
-        rows.append(("sum", "", weight_text(balance.apart(balance.scores))))
-        lines = [f"A weight of +0.69 doubles the odds of {towards} against {against}, one of -0.69 halves them."]
-        if balance.support < 1:
-            support = share_text(balance.support)
-            lines.append(f"All weights count by {support}, since values lie outside the training range.")
-        title = f"What speaks for {towards} (+) and for {against} (-)"
-        return Section(title, (Table(("feature", "value", "weight"), tuple(rows)), *lines))
+    def _more_effects(self) -> list[tuple[str, str, str, str]]:
+        """The pull of the class frequencies where values lie outside the training range."""
+        turned = self._turned
+        pull = turned.apart(turned.base) - turned.apart(turned.average)
+        return [("values outside the training range", "", "", odds_text(pull))] if turned.support < 1 else []
+
+    def _about_effects(self) -> list[str]:
+        turned = self._turned
+        odds = [odds_value(turned.apart(own)) for own in (turned.average, turned.scores)]
+        lines = [
+            f"The average training row has {self.compared_text} of {odds[0]}, and this row {odds[1]}: the product of "
+            "all effects leads from one to the other."
+        ]
+        if turned.support < 1:
+            lines.append(
+                f"All effects count by {share_text(turned.support)}, since values lie outside the training range."
+            )
+        return lines
 
     def _rules_section(self) -> Section:
-        """The rules that fired, and what each adds to the compared classes."""
-        if not self.rules:
-            return Section(RULES_TITLE, ("None: the row fits no rule.", *self._pictures_line()))
-        shown, hidden = self.rules[:MAX_RULES], self.rules[MAX_RULES:]
-        lines = [self._rule_line(rule) for rule in shown]
-        if hidden:
-            rest = sum(self.balance.apart(rule.weight) for rule in hidden)
-            lines.append(f"... and {len(hidden)} more, which together add {weight_text(rest)}.")
-        lines += self._pictures_line()
-        lines.append(f"Before any rule the prior says {weight_text(self.balance.apart(self.balance.prior))}.")
-        lines.append("Here a rule is compared with its own silence; above, a value with the average training row.")
-        if any(".." in rule.conditions for rule in shown):
-            lines.append("A condition such as above 2..3 fits not at all up to 2 and fully from 3 on.")
-        return Section(RULES_TITLE, tuple(lines))
+        """The parts of each effect: rules, curves and maps, each less its average over the training rows."""
+        turned, shown = self._turned, [own for own in self.effects if abs(own.weight) >= LEAST_SHOWN][:MAX_DETAILED]
+        if self.rival is None or not shown:
+            return Section("")
+        parts: dict[str, list[tuple[float, EffectPart]]] = {}
+        for part in turned.parts:
+            parts.setdefault(part.feature, []).append((turned.apart(part.weight), part))
+        blocks: list[Any] = []
+        for own in shown:
+            ranked = sorted(parts[own.feature], key=lambda pair: -abs(pair[0]))
+            told = [pair for pair in ranked[:MAX_PARTS] if abs(pair[0]) >= LEAST_SHOWN]
+            lines = [part.line(weight) for weight, part in told]
+            if rest := [weight for weight, _ in ranked[len(told) :]]:
+                lines.append(f"{len(rest)} more {'part' if len(rest) == 1 else 'parts'}: {odds_text(sum(rest))}.")
+            title = f"{spoken(own.feature)} {value_text(own.value)}: {odds_text(own.weight)}, the product of"
+            blocks.append(Section(title, tuple(lines), look="open"))
+        if any(".." in part.conditions for part in turned.parts):
+            blocks.append("A condition such as above 2..3 fits not at all up to 2 and fully from 3 on.")
+        return Section(PARTS_TITLE, tuple(blocks))
 
     def _about_missing(self, them: str) -> str:
         """Rules fire as usual; curves and maps have a weight for missing values."""
         more = " Curves and maps have a weight for missing values." if any(self.balance.pictures) else ""
         return super()._about_missing(them) + more
-
-    def _pictures_line(self) -> list[str]:
-        """What curves and maps add together, where the model has some."""
-        added = self.balance.pictures
-        return [f"Curves and maps add {weight_text(self.balance.apart(added))}."] if any(added) else []
-
-    def _rule_line(self, rule: WeighedRule) -> str:
-        weight = self.balance.apart(rule.weight)
-        favoured = self._labels[self.balance.compared[0 if weight > 0 else 1]]
-        # Of three and more classes a rule may move a third one further than the two that it moves apart: tell both.
-        told = [self.best] if len(self.classes) <= 2 else list(self.balance.compared)
-        names = [self._labels[c] for c in told]
-        then, now = ([f"{100 * own[c]:.1f} %" for c in told] for own in (rule.probability_without, self.probability))
-        change = f"{names[0]} would have {then[0]} instead of {now[0]}"
-        if then == now:
-            change = listed([f"{name} would still have {share}" for name, share in zip(names, now, strict=True)])
-        elif len(told) == 2:
-            change = f"{names[0]} would have {then[0]} and {names[1]} {then[1]}, instead of {now[0]} and {now[1]}"
-        return (
-            f"Rule {rule.number} fires by {share_text(rule.firing)} and adds {weight_text(weight)}, for {favoured}: if "
-            f"{rule.conditions}. Without it {change}."
-        )
 
     def to_dict(self) -> dict[str, Any]:
         """All of it in the types of JSON; what is no number, or infinite, is None."""

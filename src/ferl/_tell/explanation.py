@@ -1,26 +1,28 @@
-"""An explanation: one row's story as plain values, and in sentences that need no legend."""
+"""An explanation of one row: plain values, at most eight lines of text, and details on request."""
 
 from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
-from ferl._models.evidence import Doubt
+from ferl._models.evidence import SET_LEVEL, Doubt
 from ferl._models.nearest import Change
-from ferl._tell.page import Readable, Section, Table, as_plain
+from ferl._tell.page import Marked, Readable, Section, Table, as_html, as_plain, as_text
 from ferl._tell.stability import spreads_text
-from ferl._tell.unusual import NoveltyPart, novelty_verdict
+from ferl._tell.unusual import UNUSUAL, VERY_UNUSUAL, NoveltyPart, novelty_verdict
 from ferl._util.text import (
     difference_text,
     exact_text,
+    has_words,
     is_meaning,
     listed,
     number_text,
     percent_text,
     plain,
+    rows_text,
     share_text,
     spoken,
     value_text,
@@ -33,6 +35,15 @@ LEAST_LOST, ALL_LOST = 0.005, 0.995  # that two decimals tell from nothing and f
 MAX_PROBABLE = 3  # classes that a summary names
 MAX_SILENT = 3  # features of which a line tells where no rule speaks
 NOVELTY_TITLE = "How unusual the row is"
+MAX_LINES = 8  # of an explanation without details, at 100 columns
+MAX_ALSO = 3  # features for the answer, and as many against it, beside the main reason
+LEAST_TOLD = math.log(1.05)  # effect on the odds that a sentence names
+LEAST_SHOWN = 0.005  # effect, in log-odds, that a table shows
+MAX_SHOWN = 8  # features whose effects a table shows; the others are summed
+SECOND_REASON = 0.5  # of the main effect, that a feature has which is named beside it
+MUCH_IGNORANCE = 0.1
+FEW_ROWS = 9  # and fewer leave that much ignorance
+LITTLE_MARGIN = 0.01  # standard deviations
 
 
 @dataclass(frozen=True)
@@ -61,6 +72,68 @@ class FiredRule:
     label: Any
     firing: float
     support: float
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What the value of a feature does to the odds of the most probable class, beside the average training row.
+
+    Attributes
+    ----------
+    feature : str
+        Its name.
+    value : object
+        The row's value; None where it is missing.
+    average : float or None
+        The mean over the training rows; None for categories.
+    weight : float
+        What it adds to the log-odds of the most probable class against the one it is compared with. Rules: what the
+        feature adds here less what it adds on average over the training rows. Trees: the log-odds less those of the
+        same row without this value, which takes both sides of a split in the shares of the training rows.
+    """
+
+    feature: str
+    value: Any
+    average: float | None
+    weight: float
+
+    @property
+    def clause(self) -> str:
+        """The value beside the average: "LoyalCH is 0.95, higher than average"."""
+        text = f"{spoken(self.feature)} is {value_text(self.value)}"
+        if self.average is None or not isinstance(self.value, float) or has_words(self.value):
+            return text
+        if number_text(self.value) == number_text(self.average):
+            return f"{text}, about average"
+        return f"{text}, {'higher' if self.value > self.average else 'lower'} than average"
+
+    @property
+    def text(self) -> str:
+        """The value and its effect: "PriceCH 2.06 (/ 1.6)"."""
+        return f"{spoken(self.feature)} {value_text(self.value)} ({odds_text(self.weight)})"
+
+
+def odds_text(weight: float) -> str:
+    """A weight in log-odds as what it multiplies or divides the odds by.
+
+    Examples
+    --------
+    >>> odds_text(2.5), odds_text(-0.47), odds_text(0.02), odds_text(9.0), odds_text(0.001)
+    ('x 12', '/ 1.6', 'x 1.02', 'x more than 1,000', 'x 1')
+    """
+    factor = math.exp(min(abs(weight), 20.0))
+    if factor < 1.005:
+        return "x 1"
+    text = f"{factor:.2f}" if factor < 1.095 else f"{factor:.1f}" if factor < 9.95 else f"{float(f'{factor:.2g}'):.0f}"
+    return f"{'x' if weight > 0 else '/'} {text if factor <= 1000 else 'more than 1,000'}"
+
+
+def odds_value(weight: float) -> str:
+    """Odds as a number of two digits."""
+    odds = math.exp(max(-20.0, min(weight, 20.0)))
+    if odds > 1000:
+        return "more than 1,000"
+    return "less than 0.001" if odds < 0.001 else number_text(float(f"{odds:.2g}"))
 
 
 @dataclass(frozen=True)
@@ -100,7 +173,8 @@ class Decided:
 class Explanation(Readable):
     """Why a row got its answer, and what would change it.
 
-    ``print`` it for text, look at it in a notebook for HTML, print it with rich for colours, or take :meth:`to_dict`.
+    ``print`` it for text, show it in a notebook for HTML, print it with rich for colours, or take :meth:`to_dict`. The
+    text has at most eight lines, and more with ``details``; in HTML the details are folded.
 
     Attributes
     ----------
@@ -148,6 +222,14 @@ class Explanation(Readable):
         The label by another decision, where one was passed; everything else is about the most probable class.
     rows : float or None
         About how many training rows the answer of rules rests on. None for trees.
+    effects : tuple of Effect
+        What the value of each feature does to the odds of the most probable class, the largest effect first.
+    rival : int or None
+        Index of the class that the effects compare the most probable class with; None where there is only one class.
+    details : bool
+        Whether the text has the details.
+    cases : tuple of str
+        Sentences on similar known cases, which the text has before what would change the answer.
 
     Examples
     --------
@@ -188,6 +270,10 @@ class Explanation(Readable):
     novelty_rank: float | None = None
     decided: Decided | None = None
     rows: float | None = None
+    effects: tuple[Effect, ...] = ()
+    rival: int | None = None
+    details: bool = False
+    cases: tuple[str, ...] = ()
 
     # What explanations by rules and by trees call the same things.
     causes: ClassVar[dict[str, str]]
@@ -228,16 +314,25 @@ class Explanation(Readable):
     # -----------------------------------------------------------------------------------------------------------------
 
     @abstractmethod
-    def _reason(self) -> str:
-        """The main reason for the label, as a clause to follow the answer."""
-
-    @abstractmethod
     def _reason_for_doubt(self) -> str:
         """Why the set has more than one class, in one clause."""
 
     @abstractmethod
-    def _reasons(self) -> list[Section]:
-        """The rules that fired, and what they do."""
+    def _rules_section(self) -> Section:
+        """The rules, and what they do."""
+
+    @property
+    @abstractmethod
+    def _rows_behind(self) -> float | None:
+        """About how many training rows the answer rests on; None where that is not known."""
+
+    @abstractmethod
+    def _outside(self) -> list[str]:
+        """Clauses on values outside the training range, those that cost most first."""
+
+    @abstractmethod
+    def _to_do(self) -> list[str]:
+        """What to do where there is no single answer."""
 
     @abstractmethod
     def _why_others(self) -> list[str]:
@@ -301,17 +396,225 @@ class Explanation(Readable):
         words = [f"{self._labels[c]} ({percent_text(self.probability[c])})" for c in named]
         return f"No answer, {listed(words[:MAX_PROBABLE], 'or')}" if self.abstains else listed(words, "or")
 
-    @cached_property
+    def _reason(self) -> str:
+        """The features that matter most for the label, as a clause to follow it."""
+        support = [own for own in self.effects if own.weight >= LEAST_SHOWN]
+        if not support:
+            return ", as for the average training row" if self.rival is not None else ""
+        named = [own for own in support[:2] if own.weight >= SECOND_REASON * support[0].weight]
+        return f", because {listed([f'{spoken(own.feature)} is {value_text(own.value)}' for own in named])}"
+
+    @property
     def _sections(self) -> list[Section]:
+        return [self._brief, *(self.detail_sections if self.details else [])]
+
+    def to_html(self) -> str:
+        """A fragment of HTML that needs nothing else, with the details folded; everything from the table is escaped."""
+        parts = tuple([replace(section, look="ferl-detail") for section in self.detail_sections])
+        return as_html([self._brief, Section("", (Section("Details", parts),))])
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # At most eight lines
+    # -----------------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _brief(self) -> Section:
+        """At most eight lines; where there is more to say, what matters least is left to the details."""
+        head, *rest = [
+            (0, [self._head]),
+            (1, [self._decided_line] if self.decided is not None else []),
+            (1, self._unlike_lines()),
+            (4, self._to_do()),
+            (2, self._main_reason()),
+            (6, self._also()),
+            (3, self._missing_names()),
+            (7, list(self.cases)),
+            (5, self._change_line()),
+            (8, self._stable_line()),
+        ]
+        lines = [(rank, line) for rank, own in rest for line in own]
+        lead = Marked(*head[1], tone="ferl-lead")
+        while len(as_text([Section("", (lead, *(line for _, line in lines)))]).splitlines()) > MAX_LINES and lines:
+            lines.remove(max(lines, key=lambda own: own[0]))
+        return Section("", (lead, *(line for _, line in lines)))
+
+    @property
+    def _head(self) -> str:
+        """The answer, what kind of case it is, and on how many rows the estimate rests."""
+        answer = self.answer_text
+        if sum(self.in_set) == 1:
+            answer = f"{self._labels[self.best]}, {percent_text(self.probability[self.best])}"
+        named = f"{spoken(self.target)}: " if self.target else ""
+        article, kind = ("An", self.case) if self.case.startswith("un") and self.case != "usual" else ("A", self.case)
+        behind, rests = self._rows_behind, ""
+        if behind is not None:
+            rests = (
+                f"; the estimate rests on {'only ' if 0.5 <= behind <= FEW_ROWS else ''}{rows_text(behind, 'similar')}"
+            )
+        return f"{named}{answer}. {article} {kind} case{rests}."
+
+    @cached_property
+    def case(self) -> str:
+        """What kind of case the row is, by all that is known of it: "usual", "novel", "unusual and doubtful", ..."""
+        rank = self.novelty_rank or 0.0
+        is_novel = self.is_outside or rank >= VERY_UNUSUAL
+        is_unusual = rank >= UNUSUAL or self._unlike is not None
+        is_doubtful = sum(self.in_set) > 1 or max(self.probability) < SET_LEVEL
+        words = ["novel"] * is_novel or ["unusual"] * is_unusual
+        return " and ".join(words + ["doubtful"] * is_doubtful) or "usual"
+
+    @property
+    def is_outside(self) -> bool:
+        """Whether a value lies outside the training range, so that it costs support, or is an unknown category."""
+        return bool(self.unseen) or sum([lost for _, lost in self.lost_support]) >= LEAST_LOST
+
+    @property
+    def _decided_line(self) -> str:
+        assert self.decided is not None
+        return f"Decision: {spoken(self.decided.label)}, where the label is {self.decided.decision}."
+
+    def _unlike_lines(self) -> list[str]:
+        """What is unlike the training rows, where something is."""
+        unseen = [
+            f"{spoken(name)} is {value_text(value)}, a category that training did not have"
+            for name, value in self.unseen[:MAX_ALSO]
+        ]
+        clauses = unseen + self._outside()
+        part = self._unlike
+        if not clauses and part is not None:
+            clauses = [self._unlike_text()]
+        elif not clauses and (self.novelty_rank or 0.0) >= UNUSUAL:
+            most = self.novelty_parts[0]
+            usual = f" (usual: {most.usual_text})" if most.usual_text else ""
+            clauses = [f"mainly {spoken(most.feature)} {value_text(most.value)}{usual}"]
+        return [f"Unlike the training rows: {'; '.join(clauses)}."] if clauses else []
+
+    def _main_reason(self) -> list[str]:
+        """The feature with the largest effect for the answer; here the reference of all effects is named."""
+        support = [own for own in self.effects if own.weight >= LEAST_TOLD]
+        if self.rival is None or self.ignorance == 1 or not any(own.weight for own in self.effects):
+            return []
+        best, than = self._labels[self.best], "compared with the average training row"
+        if not support and self.abstains:
+            return []
+        if not support:
+            return [f"Main reason: none of the values; none raises the odds of {best} by 5 % or more, {than}."]
+        odds = odds_text(support[0].weight)
+        effect = f"odds of {best} {odds} {than}"
+        if len(self.classes) > 2:
+            effect = f"{odds} against {self._labels[self.rival]}, {than}"
+        return [f"Main reason: {support[0].clause} ({effect})."]
+
+    def _also(self) -> list[str]:
+        """Other features for the answer, and features against it, the largest effects first."""
+        support = [own.text for own in self.effects if own.weight >= LEAST_TOLD][1 : 1 + MAX_ALSO]
+        oppose = [own.text for own in self.effects if own.weight <= -LEAST_TOLD][:MAX_ALSO]
+        if self.ignorance == 1:
+            return []
+        pairs = ((f"Also for {self._labels[self.best]}", support), ("Against", oppose))
+        line = " ".join([f"{what}: {', '.join(own)}." for what, own in pairs if own])
+        return [line] if line else []
+
+    def _missing_names(self) -> list[str]:
+        names = [spoken(name) for name in self.missing[:MAX_FEATURES]]
+        names += [f"{len(self.missing) - len(names)} more"] * (len(self.missing) > len(names))
+        return [f"Missing: {listed(names)}."] if names else []
+
+    def _change_line(self) -> list[str]:
+        """The nearest change of one value that alters the label."""
+        if self.changes is None or self.abstains:
+            return []
+        found = [change for change in self.changes if not change.is_silent]
+        if found:
+            return [f"What would change it: {self._change_text(found[0])}, all else equal."]
+        if self.unproven or self.changes:
+            return [f"What would change it: no single value was found within the {self.range_text}."]
+        return [f"What would change it: no single value within the {self.range_text}."]
+
+    def _change_text(self, change: Change) -> str:
+        name, to = spoken(change.feature), _number(change.to)
+        then = f" (then {spoken(change.label)})" if len(self.classes) > 2 else ""
+        if not isinstance(change.to, float) or is_meaning(change.to):
+            return f"{name} {to} instead of {value_text(change.value)}{then}"
+        return f"{name} {'up' if change.to > change.value else 'down'} to {to}{then}"
+
+    def _stable_line(self) -> list[str]:
+        """How far all numbers may move at once, rounded down."""
+        if self.certified is None:
+            return []
+        radius = self.certified.radius
+        if math.isinf(radius):
+            return ["Stable: no change of numbers can flip it."]
+        if radius < LITTLE_MARGIN:
+            return ["Not stable: small changes of several numbers at once may flip it."]
+        unit = 10.0 ** (math.floor(math.log10(radius)) - 1)
+        far = number_text(math.floor(radius / unit * (1 + 1e-12)) * unit, digits=2)
+        unit_text = "standard deviation" if far == "1" else "standard deviations"
+        return [f"Stable: no change of up to {far} {unit_text} in every number at once can flip it."]
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # Details
+    # -----------------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def detail_sections(self) -> list[Section]:
+        """The details: decision, evidence, effects, rules, ignorance, novelty, what would change the label."""
         page = [
-            Section("", (self.summary,), is_lead=True),
             self._decision(),
             self._evidence(),
             self._prediction_set(),
-            *self._reasons(),
+            self.effects_section(),
+            self._rules_section(),
+            Section("What the words mean", self.words),
+            self._ignorance(),
+            self._novelty(),
+            self._stability(),
         ]
-        page += [Section("What the words mean", self.words), self._ignorance(), self._novelty(), self._stability()]
         return [section for section in page if section.blocks]
+
+    @property
+    def compared_text(self) -> str:
+        """What the effects multiply: "odds of CH", "odds of A against B"."""
+        best = self._labels[self.best]
+        return (
+            f"odds of {best}" if len(self.classes) <= 2 else f"odds of {best} against {self._labels[self.rival or 0]}"
+        )
+
+    def effects_section(self) -> Section:
+        """The effect of each feature, and of all together."""
+        told = [own for own in self.effects if abs(own.weight) >= LEAST_SHOWN]
+        if self.rival is None or not told:
+            return Section("")
+        rows = [
+            (
+                spoken(own.feature),
+                value_text(own.value),
+                "" if own.average is None else number_text(own.average),
+                odds_text(own.weight),
+            )
+            for own in told[:MAX_SHOWN]
+        ]
+        rest = [own.weight for own in self.effects if own not in told[:MAX_SHOWN]]
+        if any(rest):
+            rows.append(
+                (f"{len(rest)} other {'feature' if len(rest) == 1 else 'features'}", "", "", self._rest_text(rest))
+            )
+        rows += self._more_effects()
+        title = f"Effects on the {self.compared_text}, compared with the average training row"
+        table = Table(("feature", "value", "average", "effect"), tuple(rows))
+        return Section(title, (table, *self._about_effects()))
+
+    def _rest_text(self, rest: list[float]) -> str:
+        """The effects of the features that are not shown."""
+        return odds_text(sum(rest))
+
+    def _more_effects(self) -> list[tuple[str, str, str, str]]:
+        """Rows for effects that belong to no feature."""
+        return []
+
+    @abstractmethod
+    def _about_effects(self) -> list[str]:
+        """What the effects mean together."""
 
     def _decision(self) -> Section:
         if self.decided is None:
@@ -401,7 +704,8 @@ class Explanation(Readable):
         if is_finite:
             told = number_text(self.novelty if self.novelty < 100 else round(self.novelty), digits=3)
             rank = self.novelty_rank
-            lines = [f"Novelty is {told}." if rank is None else f"{novelty_verdict(rank)} (novelty {told})."]
+            verdict = "" if rank is None else novelty_verdict(rank, self.is_outside)
+            lines = [f"{verdict} (novelty {told})." if verdict else f"Novelty is {told}."]
         lines += [
             f"{spoken(name)} is {value_text(value)}, a category that training did not have."
             for name, value in self.unseen
@@ -494,6 +798,9 @@ class Explanation(Readable):
             ],
             "ignorance": {"total": self.ignorance, **vars(self.doubt)},
             "rows": self.rows,
+            "case": self.case,
+            "rival": None if self.rival is None else names[self.rival],
+            "effects": as_plain(self.effects),
             "conflict": self.conflict,
             "rules": as_plain(self.rules),
             "novelty": {

@@ -180,13 +180,17 @@ def _section_lines(section: Section, width: int, left: str) -> list[str]:
     return lines
 
 
+_JOINED = "\ue000"  # stands for a space at which no line ends
+_KEPT_TOGETHER = re.compile(r" (?=%)|(?<=\([x/]) (?=\d)")
+
+
 def _wrapped(line: str, width: int, left: str) -> list[str]:
-    """A sentence in lines of at most this width; a number stays with its percent sign."""
+    """A sentence in lines of at most this width; a number stays with its percent sign, and a factor with its sign."""
     if len(left) + len(line) <= width and line == line.strip() and "\t" not in line and "\n" not in line:
         return [left + line] if line else []
-    joined = line.replace(" %", "\N{NO-BREAK SPACE}%")
+    joined = _KEPT_TOGETHER.sub(_JOINED, line)
     lines = textwrap.wrap(joined, width, initial_indent=left, subsequent_indent=left + INDENT)
-    return [own.replace("\N{NO-BREAK SPACE}%", " %") for own in lines]
+    return [own.replace(_JOINED, " ") for own in lines]
 
 
 def _table_lines(table: Table, width: int) -> list[str]:
@@ -227,7 +231,8 @@ def _rich_parts(section: Section, left: int) -> list[Any]:
     left += len(INDENT) if section.title else 0
     for block in section.blocks:
         if isinstance(block, str):
-            parts.append(Padding(Text(block, style="bold" if section.is_lead else ""), (0, 0, 0, left)))
+            is_lead = section.is_lead or getattr(block, "marks", {}).get("tone") == "ferl-lead"
+            parts.append(Padding(Text(block, style="bold" if is_lead else ""), (0, 0, 0, left)))
         elif isinstance(block, Section):
             parts += _rich_parts(block, left)
         else:
@@ -260,7 +265,10 @@ STYLE = """\
 .ferl-story table{border-collapse:collapse;margin:.3em 0}
 .ferl-story th,.ferl-story td{padding:.1em .8em .1em 0;text-align:left;background:none;color:inherit}
 .ferl-story th{font-weight:400;opacity:.7}
-.ferl-story .right{text-align:right}"""
+.ferl-story .right{text-align:right}
+.ferl-story details{margin:.3em 0 0 1em}
+.ferl-story summary{cursor:pointer;margin-left:-1em}
+.ferl-story h3{margin:.8em 0 .2em;font-size:1em}"""
 
 
 def as_html(sections: Sequence[Section]) -> str:

@@ -169,13 +169,15 @@ def _reached_rules(model: Model, row: Floats) -> NDArray[np.intp]:
     return reached if len(reached) else np.zeros(1, dtype=np.intp)
 
 
-def novelty_verdict(rank: float) -> str:
+def novelty_verdict(rank: float, is_outside: bool = False) -> str:
     """How unusual a row is among the training rows; without a full stop.
 
     Parameters
     ----------
     rank : float
         Share of the training rows that are less novel, in whole percents, rounded down.
+    is_outside : bool, default=False
+        Whether a value lies outside the training range, or is a category that training did not have.
 
     Returns
     -------
@@ -191,8 +193,13 @@ def novelty_verdict(rank: float) -> str:
     'Very unusual: more unusual than all training rows that were compared'
     >>> novelty_verdict(0.0)
     'Ordinary: at least 99 % of the training rows are at least as unusual'
+    >>> novelty_verdict(0.38, is_outside=True)
+    'Unlike the training rows in single values; as a whole more unusual than 38 % of the training rows'
     """
     word = "Very unusual" if rank >= VERY_UNUSUAL else "Unusual" if rank >= UNUSUAL else "Ordinary"
+    if is_outside and rank < UNUSUAL:
+        whole = novelty_verdict(rank).partition(": ")[2]
+        return f"Unlike the training rows in single values; as a whole {whole}"
     if rank >= 1:
         return f"{word}: more unusual than all training rows that were compared"
     if rank <= 0:

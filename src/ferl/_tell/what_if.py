@@ -9,10 +9,9 @@ from typing import Any
 
 from ferl._models.model import Model
 from ferl._tables import OneRow, read_row, with_derived
-from ferl._tell.explain import LEAST_SHOWN, explain
-from ferl._tell.explanation import MAX_PROBABLE, Explanation
+from ferl._tell.explain import explain
+from ferl._tell.explanation import LEAST_SHOWN, MAX_PROBABLE, Explanation, odds_text, odds_value
 from ferl._tell.page import Readable, Section, Table
-from ferl._tell.statements import weight_text
 from ferl._util.text import feature_index, listed, percent_text, plain, spoken, value_text
 
 
@@ -60,27 +59,25 @@ class WhatIf(Readable):
             Section("", (self.summary,), is_lead=True),
             Section(title, tuple(lines)),
             Section("Probability", (Table(("class", "now", "then"), rows),)),
-            *self._weights(),
+            *self._effects(),
         ]
         return [section for section in page if section.blocks]
 
-    def _weights(self) -> list[Section]:
-        """Where weights add up: the features whose weights the changes alter."""
-        then = self.after.balance
-        if then is None:
+    def _effects(self) -> list[Section]:
+        """Where effects add up: the features whose effects the changes alter."""
+        story = self.after
+        if story.balance is None or story.rival is None:
             return []
-        now = self.before.balance.between(*then.compared)
+        now, then = (own.balance.between(story.best, story.rival) for own in (self.before, story))
         known, rows = {part.feature: part for part in now.features}, []
         for part in then.features:
-            own = known[part.feature]
-            weights = now.moves(own), then.moves(part)
+            before = known[part.feature]
+            weights = now.moves(before), then.moves(part)
             if abs(weights[1] - weights[0]) >= LEAST_SHOWN:
-                values = dict.fromkeys((value_text(own.value), value_text(part.value)))
-                rows.append((spoken(part.feature), ", ".join(values), *map(weight_text, weights)))
-        sums = [weight_text(own.apart(own.scores)) for own in (now, then)]
-        towards, against = (spoken(self.after.classes[c]) for c in then.compared)
-        rows.append(("sum of all features", "", *sums))
-        title = f"What speaks for {towards} (+) and for {against} (-)"
+                values = dict.fromkeys((value_text(before.value), value_text(part.value)))
+                rows.append((spoken(part.feature), ", ".join(values), *map(odds_text, weights)))
+        rows.append(("odds of the row", "", *(odds_value(own.apart(own.scores)) for own in (now, then))))
+        title = f"Effects on the {story.compared_text}, compared with the average training row"
         return [Section(title, (Table(("feature", "value", "now", "then"), tuple(rows)),))]
 
     def to_dict(self) -> dict[str, Any]:

@@ -229,20 +229,20 @@ def counted(n: int, thing: str) -> str:
     return f"{n:,} {thing if n == 1 else f'{thing}s'}"
 
 
-def rows_text(rows: float) -> str:
+def rows_text(rows: float, which: str = "training") -> str:
     """The number of training rows that an answer rests on, as a reader can use it: two digits of large ones.
 
     Examples
     --------
-    >>> rows_text(2904.3), rows_text(36.8), rows_text(1.2)
-    ('about 2,900 training rows', 'about 37 training rows', 'about 1 training row')
+    >>> rows_text(2904.3), rows_text(36.8), rows_text(1.2, "similar")
+    ('about 2,900 training rows', 'about 37 training rows', 'about 1 similar row')
     >>> rows_text(0.3), rows_text(0.0)
     ('less than 1 training row', 'no training row')
     """
     if rows < 0.5:
-        return "less than 1 training row" if rows > 0 else "no training row"
+        return f"less than 1 {which} row" if rows > 0 else f"no {which} row"
     digits = max(math.floor(math.log10(rows)) - 1, 0)
-    return f"about {counted(max(1, int(round(rows, -digits))), 'training row')}"
+    return f"about {counted(max(1, int(round(rows, -digits))), f'{which} row')}"
 
 
 def listed(words: Sequence[str], last: str = "and") -> str:

@@ -152,7 +152,7 @@ class ConceptExplanation(Readable):
     def _sections(self) -> list[Section]:
         lead = Section("", (self.summary,), is_lead=True)
         # Novelty is told in concepts already.
-        rest = [one for one in self.head._sections if not one.is_lead and one.title != NOVELTY_TITLE]
+        rest = [one for one in self.head.detail_sections if one.title != NOVELTY_TITLE]
         return [lead, *self._own_sections(), *rest]
 
     def to_dict(self) -> dict[str, Any]:

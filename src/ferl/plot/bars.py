@@ -256,7 +256,7 @@ def plot_novelty(
     ax.set_xlim(left=0)
     ax.set_xlabel(f"novelty, {story.novelty:.3g} in all", fontsize=8.5)
     rank = story.novelty_rank
-    title = "novelty by feature" if rank is None else novelty_verdict(rank).replace(": ", ":\n")
+    title = "novelty by feature" if rank is None else novelty_verdict(rank, story.is_outside).replace(": ", ":\n")
     ax.set_title(title, loc="left", fontsize=10)
     return ax
 

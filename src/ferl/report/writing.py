@@ -28,7 +28,7 @@ from ferl._util.files import replace_text
 from ferl._util.text import shown
 from ferl._util.threads import n_threads
 from ferl.report.charts import templates
-from ferl.report.content import summarise
+from ferl.report.content import ModelCard, summarise
 from ferl.report.judged_table import NO_LABEL, OTHER_LABEL, Cell, Groups, JudgedTable
 from ferl.rules import FERLClassifier
 
@@ -106,6 +106,9 @@ def write_report(
     table: str = "the table",
     groups: str | ArrayLike | None = None,
     decision: AnyDecision = "probable",
+    intended_use: str = "",
+    limits: str = "",
+    date: str = "",
 ) -> Path:
     """Write a report on a fitted classifier and a table: one HTML file that needs no network.
 
@@ -135,6 +138,10 @@ def write_report(
     decision : {"probable", "balanced", "mild"}, float, array-like or mapping, default="probable"
         How the labels that figures are about are chosen; see :meth:`ferl.FERLClassifier.predict`. Lists of rows show
         the most probable class, and the form shows both.
+    intended_use, limits : str, default=""
+        For the model card: what the model is for, and where it must not be used. Empty: the card reads "Not stated."
+    date : str, default=""
+        The date on the model card. Empty: today.
 
     Returns
     -------
@@ -154,7 +161,19 @@ def write_report(
     ...     path.read_text(encoding="utf-8")[:15]
     '<!doctype html>'
     """
-    replace_text(path, report_html(estimator, X, y, title=title, table=table, groups=groups, decision=decision))
+    page = report_html(
+        estimator,
+        X,
+        y,
+        title=title,
+        table=table,
+        groups=groups,
+        decision=decision,
+        intended_use=intended_use,
+        limits=limits,
+        date=date,
+    )
+    replace_text(path, page)
     return Path(path)
 
 
@@ -167,6 +186,9 @@ def report_html(
     table: str = "the table",
     groups: str | ArrayLike | None = None,
     decision: AnyDecision = "probable",
+    intended_use: str = "",
+    limits: str = "",
+    date: str = "",
 ) -> str:
     """The text of :func:`write_report`'s file."""
     model: Model = model_of(estimator, "write_report")
@@ -181,7 +203,8 @@ def report_html(
         judged.add(rows[block], None if truth is None else truth[block], _cells(model, given, first))
     if grouping is not None and (n_held := len(grouping.column.values)) != len(rows):
         raise ValueError(f"groups has {n_held} values and X has {len(rows)} rows; every row needs its value.")
-    return render(summarise(model, changed_parameters(estimator), judged, title, table, grouping))
+    card = ModelCard(intended_use, limits, date)
+    return render(summarise(model, changed_parameters(estimator), judged, title, table, grouping, card))
 
 
 def _grouping(model: Model, X: Any, groups: str | ArrayLike | None) -> tuple[Any, Groups | None]:
