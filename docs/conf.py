@@ -11,6 +11,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+from docutils import nodes
 from sphinx.application import Sphinx
 
 HERE = Path(__file__).parent
@@ -129,8 +130,16 @@ def _link_pages(app: Sphinx, what: str, name: str, found: Any, options: Any, lin
         lines[index] = re.sub(r"(?:``)?docs/([\w/]+)\.md(?:``)?", r":doc:`/\1`", line)
 
 
+def _limit_pictures(app: Sphinx, doctree: nodes.document) -> None:
+    """Draw the pictures of the guide at two thirds of their pixels: their text is then as large as the page's."""
+    for image in doctree.findall(nodes.image):
+        if re.search(r"pictures/(guide|results)/", image["uri"]):
+            image["width"] = "640px"
+
+
 def setup(app: Sphinx) -> None:
     """Connect the functions above; ignore deprecation warnings of other packages."""
     warnings.filterwarnings("ignore", category=DeprecationWarning)
     app.connect("autodoc-skip-member", _skip)
     app.connect("autodoc-process-docstring", _link_pages)
+    app.connect("doctree-read", _limit_pictures)
