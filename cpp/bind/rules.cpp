@@ -97,7 +97,7 @@ nb::dict grow_rules(const Sample& sample, const RuleOptions& options, const nb::
   return out;
 }
 
-// ridge: of each rule's standardised weight. is_packed: whether firings are packed, as those of many rows are in a fit.
+// ridge: of each rule's standardised weight. is_packed: whether firings are packed, as in a fit of many rows.
 nb::dict refit_rules(const CMatrix& firing, const CMatrix& target, const Vector& weight, const Codes& sign,
                      const Vector& ridge, const CMatrix& offset, int n_threads, bool is_packed) {
   FitArrays given(firing, target, weight, sign);
