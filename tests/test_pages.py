@@ -41,8 +41,8 @@ def figures() -> Any:
 
 def readme(names: Names, printed: str) -> None:
     assert names["clf"].score(names["X_test"], names["y_test"]) > 0.9
-    assert "Evidence for malignant: begin with " in printed
     assert Path("answers.csv").stat().st_size > 10_000
+    assert Path("report.html").stat().st_size > 100_000
 
 
 def trust(names: Names, printed: str) -> None:

@@ -51,6 +51,7 @@ class _Data:
     table: pa.Table  # features and labels
     train: NDArray[np.intp]
     test: NDArray[np.intp]
+    limits: str = ""
 
     def rows(self, which: NDArray[np.intp]) -> pa.Table:
         return self.table.drop_columns([self.target]).take(pa.array(which))
@@ -60,8 +61,10 @@ class _Data:
 
 
 def _load(name: str) -> _Data:
+    limits = ""
     if name == "titanic":
         title, target = "Who survived the Titanic?", "outcome"
+        limits = "The passengers of one ship in 1912, without its crew; one age in five is missing."
         options = csv.ConvertOptions(strings_can_be_null=True)
         table = csv.read_csv(Path(__file__).parent / "data" / "titanic.csv", convert_options=options)
     else:
@@ -72,7 +75,7 @@ def _load(name: str) -> _Data:
         table = table.append_column(target, pa.array([str(bunch.target_names[code]) for code in bunch.target]))
     labels = table[target].to_pylist()
     train, test = train_test_split(np.arange(len(labels)), test_size=0.25, stratify=labels, random_state=0)
-    return _Data(title, target, table, train, test)
+    return _Data(title, target, table, train, test, limits)
 
 
 def run_demo(asked: Namespace) -> None:
@@ -133,7 +136,16 @@ def demo_report(name: str, path: str | Path, kind: str = "rules") -> Path:
 
 def _write_report(data: _Data, model: Any, path: str | Path) -> Path:
     rows, labels = data.rows(data.test), data.labels(data.test)
-    return write_report(model, rows, labels, path, title=data.title, table="the held-out rows")
+    return write_report(
+        model,
+        rows,
+        labels,
+        path,
+        title=data.title,
+        table="the held-out rows",
+        intended_use="A demonstration of ferl. Use it for no decision.",
+        limits=data.limits,
+    )
 
 
 def _summary(data: _Data, model: Any, seconds: float, width: int) -> tuple[str, list[str]]:

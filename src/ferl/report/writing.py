@@ -7,6 +7,8 @@ import hashlib
 import json
 import math
 import os
+from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +36,7 @@ from ferl.rules import FERLClassifier
 
 _HERE = Path(__file__).parent
 ENGINE = ("ferl.js", "changes.js")  # what judges rows
+ABOUT_ROWS = {"summary", "card", "metrics", "abstained", "novel"}  # sections about the rows of a table
 PAGE = ("tools.js", "what_if.js", "page.js")  # what shows the answers
 # What would end a script element or, in old engines, a line of script; written so that JSON reads the same text.
 _ESCAPES = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
@@ -205,6 +208,62 @@ def report_html(
         raise ValueError(f"groups has {n_held} values and X has {len(rows)} rows; every row needs its value.")
     card = ModelCard(intended_use, limits, date)
     return render(summarise(model, changed_parameters(estimator), judged, title, table, grouping, card))
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A page that a notebook displays in a frame.
+
+    Attributes
+    ----------
+    html : str
+        The page, as :func:`write_report` writes it.
+    height : int
+        Height of the frame in pixels.
+    """
+
+    html: str
+    height: int = 760
+
+    def _repr_html_(self) -> str:
+        # The frame has an origin of its own and runs the scripts of the page alone.
+        look = f"width:100%;height:{self.height}px;border:1px solid #8886;border-radius:8px"
+        return f'<iframe sandbox="allow-scripts" style="{look}" srcdoc="{escape(self.html)}"></iframe>'
+
+    def __repr__(self) -> str:
+        return f"Shown({len(self.html.encode()) / 1000:.0f} kB)"
+
+
+def show(
+    estimator: FERLClassifier, X: ArrayLike | None = None, y: ArrayLike | None = None, *, height: int = 760
+) -> Shown:
+    """Show a fitted classifier in a notebook, with a form that predicts any row; as :meth:`ferl.FERLClassifier.show`.
+
+    Parameters
+    ----------
+    estimator : FERLClassifier or FERLTreeClassifier
+        Fitted.
+    X : array-like or data frame of shape (n_samples, n_features), default=None
+        Rows to judge. None: the form and the model alone.
+    y : array-like of shape (n_samples,), default=None
+        Their labels. None: metrics are left out.
+    height : int, default=760
+        Height of the frame in pixels.
+
+    Returns
+    -------
+    Shown
+        A notebook displays it.
+    """
+    if X is not None:
+        return Shown(report_html(estimator, X, y), height)
+    if y is not None:
+        raise ValueError("show has labels y and no rows X; pass both, or none.")
+    model: Model = model_of(estimator, "show")
+    page = summarise(model, changed_parameters(estimator), JudgedTable(model), None, "the table")
+    page["sections"] = [own for own in page["sections"] if own.name not in ABOUT_ROWS]
+    page["subject"] = page["subject"].split(", judged on ")[0]
+    return Shown(render(page), height)
 
 
 def _grouping(model: Model, X: Any, groups: str | ArrayLike | None) -> tuple[Any, Groups | None]:

@@ -526,7 +526,8 @@ const ferlPage = (() => {
 
   function loadRow(index) {
     if (index in rows) return load(rows[index].values, rows[index]);
-    load(features.map((feature) => (feature.kind === "category" || feature.words ? 0 : (feature.low + feature.high) / 2)));
+    const middle = ({ low, high, date, is_whole: isWhole }) => (date || isWhole ? Math.round((low + high) / 2) : Number(short((low + high) / 2)));
+    load(features.map((feature) => (feature.kind === "category" || feature.words ? 0 : middle(feature))));
   }
 
   const page = { engine, data, load, answer: null };
