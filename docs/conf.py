@@ -1,4 +1,4 @@
-"""How the site is built: ``make -C docs html``. It needs no network; a warning is an error."""
+"""Settings of the site. ``make -C docs html`` builds it without network access; a warning is an error."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import importlib.util
 import inspect
 import re
 import sys
+import tomllib
 import warnings
 from pathlib import Path
 from typing import Any
 
+from docutils import nodes
 from sphinx.application import Sphinx
 
 HERE = Path(__file__).parent
@@ -51,7 +53,7 @@ suppress_warnings = [
     "misc.highlighting_failure",  # what commands print is shown as plain text
 ]
 
-# Reference: what __all__ names, with the docstrings of the code. Type hints stand in the docstrings already.
+# The reference lists __all__ of each module. Docstrings already contain the types.
 autosummary_generate = True
 autodoc_typehints = "none"
 autodoc_mock_imports = ["mlflow"] if importlib.util.find_spec("mlflow") is None else []  # large, and only named here
@@ -101,11 +103,19 @@ html_theme_options: dict[str, Any] = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
-html_sidebars = {"index": [], "start": [], "which_tool": [], "faq": [], "glossary": [], "changelog": []}
+# The repository, as pyproject.toml names it, in the bar at the top.
+_project = tomllib.loads((HERE.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+if _repository := next((url for name, url in _project.get("urls", {}).items() if name in ("Repository", "Source")), ""):
+    html_theme_options["icon_links"] = [
+        {"name": "Repository", "url": _repository, "icon": "fa-brands fa-github", "type": "fontawesome"}
+    ]
+html_sidebars: dict[str, list[str]] = {
+    page: [] for page in ("index", "start", "which_tool", "faq", "glossary", "changelog")
+}
 
 
 def _skip(app: Sphinx, what: str, name: str, found: Any, skip: bool, options: Any) -> bool | None:
-    """Leave out what scikit-learn adds to every estimator: it is documented there, with links that only work there."""
+    """Skip what scikit-learn adds to every estimator: scikit-learn documents it."""
     module = getattr(inspect.unwrap(found), "__module__", "") if callable(found) else ""
     return (
         True
@@ -115,13 +125,21 @@ def _skip(app: Sphinx, what: str, name: str, found: Any, skip: bool, options: An
 
 
 def _link_pages(app: Sphinx, what: str, name: str, found: Any, options: Any, lines: list[str]) -> None:
-    """Make links of the pages that docstrings name, such as docs/guide/rules.md."""
+    """Turn page names in docstrings, such as docs/guide/rules.md, into links."""
     for index, line in enumerate(lines):
         lines[index] = re.sub(r"(?:``)?docs/([\w/]+)\.md(?:``)?", r":doc:`/\1`", line)
 
 
+def _limit_pictures(app: Sphinx, doctree: nodes.document) -> None:
+    """Draw the pictures of the guide at two thirds of their pixels: their text is then as large as the page's."""
+    for image in doctree.findall(nodes.image):
+        if re.search(r"pictures/(guide|results)/", image["uri"]):
+            image["width"] = "640px"
+
+
 def setup(app: Sphinx) -> None:
-    """Connect what is done to docstrings; warnings of other packages are not about this site."""
+    """Connect the functions above; ignore deprecation warnings of other packages."""
     warnings.filterwarnings("ignore", category=DeprecationWarning)
     app.connect("autodoc-skip-member", _skip)
     app.connect("autodoc-process-docstring", _link_pages)
+    app.connect("doctree-read", _limit_pictures)

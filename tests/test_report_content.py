@@ -8,10 +8,12 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from scipy.stats import norm
+from sklearn.metrics import roc_auc_score
 from typer.testing import CliRunner
 
 from estimators import classifier
-from ferl import FERLClassifier, save_model
+from ferl import FERLClassifier, __version__, save_model
 from ferl._cli.app import app
 from ferl._sklearn import check_rows
 from ferl._tell.page import Section
@@ -21,7 +23,7 @@ from ferl.metrics import metrics_by_group
 from ferl.report import report_html
 from ferl.report.charts import _end_texts, percent
 from ferl.report.content import summarise
-from ferl.report.judged_table import JudgedTable, measures
+from ferl.report.judged_table import JudgedTable, auc_interval, measures
 from ferl.report.views import words_of
 from ferl.report.writing import label_codes
 from real_tables import real_table
@@ -68,9 +70,9 @@ def test_the_first_sentence_tells_rows_accuracy_baseline_recall_and_abstention(l
     told = first_sentence(model, X, y)
     label = model.predict(X)
     n_open = int(model.predict_set(X).all(axis=1).sum())
-    assert told.startswith(f"For 600 rows of held_out.csv, {model.n_rules_} rules predict no or yes: ")
+    assert told.startswith(f"{model.n_rules_} rules predict no or yes for the 600 rows of held_out.csv. ")
     assert f"{100 * (label == y).mean():.1f} % of the predictions are right" in told
-    assert f"always saying no would be right for {100 * (y == 'no').mean():.1f} %" in told
+    assert f"(always predicting no: {100 * (y == 'no').mean():.1f} %)" in told
     for name in ("no", "yes"):
         assert f"{100 * (label == y)[y == name].mean():.0f} % of the {(y == name).sum()} rows of class {name}" in told
     assert f"{n_open} rows ({100 * n_open / 600:.1f} %) get no answer" in told
@@ -96,7 +98,7 @@ def test_a_model_that_is_no_better_than_guessing_is_said_to_be_so():
     X, y = rng.normal(size=(200, 2)), np.repeat(["a", "b"], [150, 50])
     model = FERLClassifier(random_state=0).fit(X[:, :1] * 0, y)
     told = first_sentence(model, X[:, :1] * 0, y)
-    assert "75.0 % of the predictions are right, no better than guessing: always saying a would be right" in told
+    assert "75.0 % of the predictions are right, no better than guessing (always predicting a: 75.0 %)" in told
     assert re.search(r"0 % of the [\d,]+ rows? of class b", told)
 
 
@@ -104,14 +106,16 @@ def test_without_labels_nothing_is_said_of_right_and_wrong(loans):
     model, X, _ = loans
     assert 'class="outcomes"' in report_html(model, X, np.resize(["no", "yes"], 600))
     assert 'class="outcomes"' not in report_html(model, X)
-    assert "no label is known, so nobody can say how many are right" in first_sentence(model, X)
+    assert "There are no labels, so the accuracy is unknown." in first_sentence(model, X)
 
 
 def test_of_many_classes_the_best_and_the_worst_are_named():
     table = mixed_table(np.random.default_rng(0), n=300, n_classes=5)
     told = first_sentence(fit_mixed(table), table.frame, table.y)
     assert "predict one of 5 classes" in told
-    assert re.search(r"they find from \d+ % of the \d+ rows of class \d to \d+ % of the \d+ rows of class \d;", told)
+    assert re.search(
+        r"The model finds from \d+ % of the \d+ rows of class \d to \d+ % of the \d+ rows of class \d\.", told
+    )
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -160,7 +164,7 @@ def test_small_groups_are_marked_and_left_out_of_the_comparison(loans):
     gap = re.search(r"Accuracy lies between .*? \((\w+)\) and .*? \((\w+)\)", section)
     assert set(gap.groups()) == {"large", "middle"}
     without = report_html(model, X, None, groups=sizes)
-    assert "No label is known: only abstention and predictions can be compared." in without
+    assert "Without labels, only abstentions and predictions can be compared." in without
 
 
 def test_wrong_groups_are_named_with_the_remedy(loans):
@@ -320,7 +324,7 @@ def test_every_word_of_the_page_that_is_explained_is_in_the_glossary(kind, loans
     assert {"accuracy", "recall", "belief", "plausibility", "no answer", "ignorance", "novelty"} <= used
     for word in used:
         assert f'id="term-{word.replace(" ", "-")}"' in page
-    assert {"certificate", "conflict", "support lost", "prediction set"} <= set(words)
+    assert {"certificate", "conflict", "outside the training range", "prediction set"} <= set(words)
 
 
 def test_numbers_of_the_text_have_four_digits_at_most(loans):
@@ -347,3 +351,42 @@ def test_a_page_of_a_described_table_has_its_words(kind):
     since = table.frame.columns.get_loc("customer_since")
     assert _end_texts(clf.model_, since, 16436.0, 19430.5) == ["2015-01-01", "2023-03-14"]
     assert not re.search(r"(?<![\d.])1[6-9]\d{3}(?![\d.])", re.sub(r"<[^>]*>", " ", text))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The model card
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def test_the_model_card_holds_what_people_write_and_what_the_model_knows(loans):
+    model, X, y = loans
+    use, limits = "Sorts applications <b>for review</b>.", "Not for companies."
+    page = report_html(model, X, y, intended_use=use, limits=limits, date="2026-02-03")
+    card = page[page.index('<section id="card"') :].split("</section>")[0]
+    assert "Sorts applications &lt;b&gt;for review&lt;/b&gt;." in card
+    for part in (limits, "2026-02-03", __version__, f"{len(X)}, the table", "no and yes"):
+        assert part in card
+    weight = float(model.model_.tree.weight[0])
+    assert f"<dt>Training rows</dt><dd>{weight:,.0f}" in card
+    assert "Not stated." in report_html(model, X, y)
+
+
+def test_auc_and_accuracy_come_with_their_intervals(loans):
+    model, X, y = loans
+    found = measures(judged_table(model, X, y), ["no", "yes"])
+    assert found["auc"] == pytest.approx(roc_auc_score(y == "yes", model.predict_proba(X)[:, 1]))
+    low, high = map(float, found["auc_range"].split(" to "))
+    assert low < found["auc"] < high
+    low, high = map(float, found["accuracy_range"].removesuffix(" %").split(" to "))
+    assert low < 100 * found["accuracy"] < high
+    assert measures(judged_table(model, X[:1], y[:1]), ["no", "yes"])["auc"] is None
+
+
+def test_the_interval_of_an_auc_holds_the_true_one_as_often_as_stated():
+    rng = np.random.default_rng(0)
+    truth = norm.cdf(1 / np.sqrt(2))  # of scores whose classes differ by a standard deviation
+    held = 0
+    for _ in range(400):
+        _, (low, high) = auc_interval(rng.normal(1, 1, 80), rng.normal(0, 1, 120))
+        held += low <= truth <= high
+    assert 0.92 <= held / 400 <= 0.98

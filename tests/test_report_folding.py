@@ -78,7 +78,7 @@ def test_words_are_explained_to_keyboard_mouse_and_finger(browser, loans):
     open_page(browser, loans[2])
     set_width(browser, 1200)
     word = browser.find_element(By.CSS_SELECTOR, "#summary .term[data-term='accuracy']")
-    meaning = "The share of rows whose most probable class is their label."
+    meaning = "The share of rows whose predicted class is their label."
     assert browser.execute_script(TIP) == ""
     browser.execute_script("arguments[0].focus()", word)
     assert browser.execute_script(TIP) == meaning
@@ -198,7 +198,7 @@ def test_rows_without_an_answer_have_no_label_and_no_changes(browser, loans):
     assert model.predict_set(X.iloc[[int(number) - 1]]).all()
     assert text_of(browser, "verdict") == "No answer"
     assert text_of(browser, "sentence").startswith("No answer")
-    assert text_of(browser, "changes") == "There is no label that could change."
+    assert text_of(browser, "changes") == "The row has no label that could change."
 
 
 def test_novelty_is_told_by_the_training_rows(browser, loans):
@@ -227,6 +227,6 @@ def test_novelty_is_told_by_the_training_rows(browser, loans):
 def test_without_scripts_all_but_the_form_can_be_read(loans):
     page = loans[2].read_text(encoding="utf-8")
     assert "<noscript>" in page
-    assert page.count('title="The share of rows whose most probable class is their label."') > 0
+    assert page.count('title="The share of rows whose predicted class is their label."') > 0
     card = page[page.index('<table class="card-table">') :]
     assert card[: card.index("</table>")].count("<tr>") > 10

@@ -121,7 +121,7 @@ def test_the_page_has_curves_and_no_tree(example):
 )
 def test_rule_bases_that_learned_little_have_a_report(X, y):
     page = report_html(FERLClassifier(random_state=0).fit(X, y), X, y)
-    assert "Nothing is read from one feature alone." in page
+    assert "No rule and no curve reads one feature alone." in page
 
 
 def test_rules_in_words_have_curves_and_say_what_the_words_mean():

@@ -8,7 +8,7 @@
 
 NB_MODULE(_core, m) {
   m.doc() = "The compiled core of ferl.";
-  // Models keep compiled objects, and those that a program still holds when Python ends are no leak of ours.
+  // Models keep compiled objects. Objects that a program still holds when Python ends are not leaks.
   nanobind::set_leak_warnings(false);
   // Constants that Python, ONNX and the page share with the core.
   m.attr("UNSEEN_GATE") = ferl::kUnseenGate;

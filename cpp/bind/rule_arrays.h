@@ -1,4 +1,4 @@
-// Rules as arrays of Python, in both directions; for the core's module and for that of the tests.
+// Rules as arrays of Python, in both directions; for the module of the core and the module of the tests.
 #pragma once
 
 #include <optional>
@@ -31,7 +31,7 @@ nb::dict weights_by_class(const rules::Weights& weights, std::size_t n_rules, in
 class FitArrays {
  public:
   FitArrays(const CMatrix& firing, const CMatrix& target, const Vector& weight, const Codes& sign);
-  // Scores that come before those of the rules: [row][class].
+  // Scores to which the scores of the rules are added: [row][class].
   void set_offset(const CMatrix& offset);
   void pack();
   rules::FitRows rows() const {

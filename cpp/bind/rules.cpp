@@ -103,7 +103,7 @@ nb::object stratified_parts(const Sample& sample, int n_parts, int turn) {
   return vector_of(rules::stratified_parts(sample, sample.n_rows, n_parts, turn));
 }
 
-// ridge: of each rule's standardised weight. is_packed: whether firings are packed, as those of many rows are in a fit.
+// ridge: of each rule's standardised weight. is_packed: whether firings are packed, as in a fit of many rows.
 nb::dict refit_rules(const CMatrix& firing, const CMatrix& target, const Vector& weight, const Codes& sign,
                      const Vector& ridge, const CMatrix& offset, int n_threads, bool is_packed) {
   FitArrays given(firing, target, weight, sign);

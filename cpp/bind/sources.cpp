@@ -1,4 +1,4 @@
-// The door to evidence and certificates: what the nodes of a tree say, made once and kept.
+// Bindings of evidence and certificates: the evidence of the nodes of a tree, computed once and kept.
 #include <algorithm>
 #include <cmath>
 

@@ -1,4 +1,4 @@
-// Training rows as Python gives them, and the dicts of arrays in which a state is told to other processes.
+// Training rows as Python passes them, and the dicts of arrays that send a state to other processes.
 #pragma once
 
 #include "bind/array.h"
@@ -20,7 +20,7 @@ void check_rows(const CMatrix& x, const Codes& n_categories);
 
 void check_key_columns(const Codes& columns, std::size_t n_columns);
 
-// States are told from process to process as dicts; all must be of the same version of this form.
+// Processes exchange states as dicts, which must all have the same version.
 inline constexpr int kStateVersion = 1;
 void check_state_version(const nb::dict& state);
 

@@ -16,7 +16,7 @@ struct LineAllocator {
   template <class U>
   LineAllocator(const LineAllocator<U>&) {}
   T* allocate(std::size_t n) { return static_cast<T*>(::operator new(n * sizeof(T), kLine)); }
-  void deallocate(T* at, std::size_t) { ::operator delete(at, kLine); }  // not by size: clang has no such function
+  void deallocate(T* at, std::size_t) { ::operator delete(at, kLine); }  // not by size: clang lacks this function
   template <class U>
   bool operator==(const LineAllocator<U>&) const {
     return true;

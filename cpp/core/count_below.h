@@ -7,8 +7,8 @@
 
 namespace ferl {
 
-// Of each of some values; is_below(number, value). Which side is taken is as good as random: a mask, as GCC would make a
-// branch of anything else. No value waits for the comparisons of another.
+// Counts for several values at once; is_below(number, value). The side is practically random, so a mask is used: GCC
+// would make a branch of anything else. No value waits for the comparisons of another.
 template <std::size_t kValues, class IsBelow>
 inline void count_below(const double* sorted, std::size_t n, const double* value, const IsBelow& is_below,
                         std::uint32_t* out) {

@@ -1,4 +1,4 @@
-// Exponential and logarithm to about 1e-15, with the same bits on every machine: those of the C library may differ.
+// Exponential and logarithm to about 1e-15, with the same bits on every machine; the C library's results may differ.
 #pragma once
 
 #include <algorithm>
@@ -49,7 +49,7 @@ double log_of_ratio(double t) {
   return 2.0 * t * series;
 }
 
-// Of positive normal numbers.
+// For positive normal numbers.
 inline double natural_log(double x) {
   const auto [exponent, t] = reduced(x);
   return exponent * kLn2High + (exponent * kLn2Low + log_of_ratio<23>(t));

@@ -41,7 +41,7 @@ struct TermRows {
   double share;     // the membership of a missing value
 };
 
-// What the evidence of all nodes says of these rows, see trees/word_evidence.h.
+// The combined evidence of all nodes for these rows, see trees/word_evidence.h.
 struct EvidenceRows {
   const double* plausible;  // of class c: plausible + c * stride
   std::size_t stride;
@@ -133,8 +133,8 @@ struct Kernels {
   // values - centre, times per_unit, no further than `farthest` from zero.
   void (*to_units)(const double* values, std::ptrdiff_t stride, std::size_t n, const double* centre,
                    const double* per_unit, double farthest, float* out);
-  // Codes of n numbers in units, [group], the rest of the last groups that of zero; what distances from them may be wrong
-  // by, in steps. Numbers beyond kMostSteps are farther away than their codes say, from all that a code reaches.
+  // Codes of n numbers in units, [group]; the last group is filled with the code of zero. Returns the largest error of
+  // distances from them, in steps. Numbers beyond kMostSteps are farther away than their codes, from every code.
   // `units` can be read up to a whole number of vectors. What is missing gets any code.
   double (*encode)(const float* units, std::size_t n, double per_step, std::size_t n_groups, std::uint64_t* code);
   // The nearest of the exemplars in the vectors [begin, begin + n) and of `best`, which may be kNoExemplar: the bits of
@@ -164,7 +164,7 @@ inline std::int64_t to_integer(double value) {
   return std::bit_cast<std::int64_t>(value + kToInteger) - std::bit_cast<std::int64_t>(kToInteger);
 }
 
-// Of x86-64, the widest this machine has: 3 or 4 for v3 or v4, 0 for the baseline. The environment variable
+// The widest instruction set of x86-64 here: 3 or 4 for v3 or v4, 0 for the baseline. The environment variable
 // FERL_INSTRUCTION_SET (baseline, x86-64-v3 or x86-64-v4) can only lower the choice: tests use it to show that results
 // do not depend on it.
 int instruction_set();

@@ -60,7 +60,7 @@ void parallel_for(std::size_t n_tasks, int n_threads, const Task& task, const Po
   try {
     for (std::size_t t = 0; t < n_helpers; ++t) helpers.emplace_back(work, false);
   } catch (...) {
-    // The system grants no more threads or memory: those that started, and this one, do the work.
+    // The system grants no more threads or memory: the threads that started, and this one, do the work.
   }
   work(true);
   for (auto& helper : helpers) helper.join();

@@ -8,7 +8,7 @@ namespace ferl {
 
 inline constexpr int kLanes = 8;  // resamples swept at once, one in each lane of a vector
 
-// Twice as many of half the size, for searches that need not be exact.
+// Twice the number of lanes of half the size, for searches that need not be exact.
 inline constexpr int kFloatLanes = 16;
 
 struct alignas(kLanes * sizeof(double)) LaneCell {

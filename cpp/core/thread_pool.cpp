@@ -30,7 +30,7 @@ void ThreadPool::start() {
   try {
     for (int t = 1; t < n_threads_; ++t) helpers_.emplace_back([this] { help(); });
   } catch (...) {
-    // The system grants no more threads or memory: those that started, and the calling one, do the work.
+    // The system grants no more threads or memory: the threads that started, and the calling one, do the work.
   }
 }
 

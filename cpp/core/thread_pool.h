@@ -1,5 +1,5 @@
-// Threads that live as long as a piece of work with many short parallel steps. A task may itself have tasks; helpers
-// without work take those of whatever job is open. std::thread and not OpenMP, see parallel.h.
+// Threads that live as long as a piece of work with many short parallel steps. A task may itself have tasks; idle
+// helpers take tasks of any open job. std::thread and not OpenMP, see parallel.h.
 //
 // A thread that waits for its own job's last tasks takes no other's: scratch memory of a thread is never in use twice.
 #pragma once
@@ -17,8 +17,8 @@ namespace ferl {
 
 class ThreadPool {
  public:
-  // Of n_threads, the calling one among them; `poll` runs between the tasks of that one. The others start when there
-  // is something to do for them.
+  // A pool of n_threads, including the calling thread; `poll` runs between the tasks of this thread. The others start
+  // when there is work for them.
   ThreadPool(int n_threads, std::function<void()> poll);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -54,7 +54,7 @@ class ThreadPool {
   std::condition_variable wake_;      // helpers, when there is a job
   std::condition_variable done_;      // whoever waits for helpers
   std::vector<Job*> jobs_;            // the oldest first: the largest tasks
-  std::atomic<unsigned> n_calls_{0};  // jobs so far; read without the mutex by those who look out for one
+  std::atomic<unsigned> n_calls_{0};  // jobs so far; threads that wait for a job read it without the mutex
   bool has_started_ = false, is_over_ = false;
 };
 

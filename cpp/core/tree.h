@@ -46,7 +46,7 @@ struct Node {
 using Ends = std::array<double, 4>;  // of a trapezoid: a, b, c, d
 inline constexpr Ends kEverything{-kInfinity, -kInfinity, kInfinity, kInfinity};
 
-// What a node asks of a row.
+// The condition of a node.
 struct Condition {
   Column column = -1;
   Ends ends = kEverything;
@@ -54,8 +54,8 @@ struct Condition {
   std::vector<double> category;
 };
 
-// What the resamples say of a split: between which values its best cut lies with 90 % confidence, and the share of
-// resamples whose own cut lies inside the band.
+// The cuts of a split in the resamples: the 90 % confidence interval of its best cut, and the share of resamples whose
+// cut lies inside the band.
 struct CutSpread {
   double low, high;
   double share;

@@ -22,7 +22,7 @@ struct Firing {
   std::array<double, kBlockRows + 1> phi;
 };
 
-using Levels = std::vector<Firing>;  // one list a depth: those of a node's ancestors stand while it is visited
+using Levels = std::vector<Firing>;  // one list for each depth: a node's ancestors keep theirs while it is visited
 
 struct Block {
   MatrixView x;       // the whole table
@@ -31,7 +31,7 @@ struct Block {
   double value(Row row, Column column) const { return x(first + row, column); }
 };
 
-// The rows that reach a node, from those that reach its parent.
+// The rows that reach a node, from the rows that reach its parent.
 void fire_node(const Node& node, const Block& block, bool gated, const Firing& parent, Firing& firing);
 
 // Calls visit(node, firing) in pre-order for every node that some row of the block reaches. A node's firing is its

@@ -9,8 +9,8 @@
 
 namespace ferl {
 
-// A number's code counts steps from the centre, of one length for all features, as far as a byte reaches. Of a category
-// the code tells no more than whether it is even: codes that differ are of different categories.
+// A number's code counts steps from the centre, of one length for all features, as far as a byte reaches. For a
+// category only the parity of the code counts: different codes are different categories.
 class ExemplarCodes {
  public:
   ExemplarCodes() = default;
@@ -22,8 +22,8 @@ class ExemplarCodes {
   std::size_t n_groups() const { return n_groups_; }
   CodeView view() const { return {code_.data(), slack_.data(), n_groups_, per_step_, rounding_}; }
 
-  // The codes of a row in units, its features in the order of the lanes, [group], and what distances from it may be
-  // wrong by, in steps. `known`, where it is not null: the bytes of the features that are not missing.
+  // The codes of a row in units, its features in the order of the lanes, [group], and the largest error of
+  // distances from it, in steps. `known`, if not null: the bytes of the features that are not missing.
   double encode(const float* units, std::uint64_t* code, std::uint64_t* known) const;
 
  private:

@@ -110,7 +110,7 @@ ExemplarTable ExemplarKeeper::table() {
   for (std::size_t row = 0; row < key_.size(); ++row)
     if (is_used[row]) rows.push_back({key_[row], static_cast<NodeId>(row)});
   std::sort(rows.begin(), rows.end(), by_key());
-  std::vector<NodeId> index(key_.size(), -1);  // among the rows that are told; equal rows share one
+  std::vector<NodeId> index(key_.size(), -1);  // among the rows that are sent; equal rows share one
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (i == 0 || !same_row(rows[i], rows[i - 1])) {
       out.key.push_back(rows[i].key);

@@ -19,8 +19,8 @@ class Exemplars {
   Exemplars(std::vector<double> row, const NodeId* exemplar, std::size_t per_node, const std::vector<NodeId>& group,
             Scale scale);
 
-  // For each row of x the mean over its known features of the distance, in units, from the nearest exemplar: among
-  // those of the groups of the nodes where its paths end, which are leaves or words below which it fits none.
+  // For each row of x the mean over its known features of the distance, in units, from the nearest exemplar in
+  // the groups of the nodes where its paths end: leaves, or words below which no word matches.
   // `out`: [row][n_out]; n_out = 1: the distance; n_features: what each feature adds to it.
   void distance(const Tree& tree, const MatrixView& x, int n_threads, std::size_t n_out, double* out) const;
 

@@ -44,7 +44,7 @@ std::vector<FlipSearch::Stretch> FlipSearch::stretches(int outward) const {
   return found;
 }
 
-// Leaves out the nearest stretches that one proof covers, as many as a bisection finds.
+// Removes the nearest stretches that one proof covers; a bisection finds their number.
 void FlipSearch::pass_over_proven(std::vector<Stretch>& open) {
   std::size_t n_proven = 0, n_tried = open.size();
   while (n_proven < n_tried) {

@@ -29,7 +29,7 @@ class RowHash {
  public:
   RowHash(std::uint64_t seed, std::vector<Column> columns) : seed_(mix(seed)), columns_(std::move(columns)) {}
 
-  // Of rows [first, first + n) into `keys`.
+  // Writes the keys of rows [first, first + n) to `keys`.
   void operator()(const TableView& table, std::size_t first, std::size_t n, std::uint64_t* keys) const;
 
  private:

@@ -34,7 +34,7 @@ void add_to(std::vector<Sum>& sums, const std::vector<Sum>& others) {
   for (std::size_t i = 0; i < sums.size(); ++i) add_to(sums[i], others[i]);
 }
 
-// Sums that come from elsewhere: each of so many rows adds from `least` to `most` times the largest firing and weight.
+// Checks sums from another process: each row adds from `least` to `most` times the largest firing and weight.
 void check_sums(const std::vector<Sum>& sums, std::uint64_t n_rows, double least, double most) {
   const double row = static_cast<double>(n_rows) * kPerFiringUnit * std::ldexp(1.0, kWeightBits);
   for (const Sum sum : sums)
@@ -43,7 +43,7 @@ void check_sums(const std::vector<Sum>& sums, std::uint64_t n_rows, double least
 
 }  // namespace
 
-// Some rows in columns of their own, without those of weight zero, and where they are added to.
+// Some rows, copied to columns without the rows of weight zero, and the tally that they are added to.
 struct Moments::Piece {
   std::vector<double> x;  // column-major
   std::vector<Label> y;
@@ -101,7 +101,7 @@ Moments::Tally Moments::no_rows() const {
   return {std::move(none), ExemplarKeeper(n, d, options_.n_exemplars)};
 }
 
-// No two threads add to one tally at the same time. The first is that of this object: one thread has nothing to merge.
+// No two threads add to one tally at the same time. The first tally belongs to this object: one thread need not merge.
 void Moments::add(const TableView& table, int n_threads, Monitor& monitor) {
   const std::size_t n = table.x.n_rows, d = half_.size(), n_pieces = (n + kPieceRows - 1) / kPieceRows;
   count_rows(n);
@@ -211,7 +211,7 @@ void Moments::add_exemplars(std::size_t node, const Block& block, Piece& piece, 
   }
 }
 
-// Rows of weight zero count as well: the limit is far away, and what is told to others stays simple.
+// Rows of weight zero count as well: the limit is far away, and the state for other processes stays simple.
 void Moments::count_rows(std::uint64_t n_more) {
   if (n_more > kMostRowsOfSums - n_rows_)
     throw std::invalid_argument(
@@ -251,7 +251,7 @@ bool Moments::is_sum_of_sides(std::size_t node) const {
   return std::abs(left.share + tree_.nodes[left.end].share - 1) < 1e-9;
 }
 
-// A row that reaches a split is shared by its two sides, so the sums over features above splits are those of the sides.
+// A row that reaches a split is shared by its two sides, so sums over features above splits equal the sums of the sides.
 MomentSums Moments::with_splits() const {
   MomentSums sums = tally_.sums;
   const std::size_t d = half_.size();

@@ -58,7 +58,7 @@ class KeyLimit {
 Sampler::Sampler(SamplerOptions options)
     : low(options.n_columns, kInfinity), high(options.n_columns, -kInfinity), options_(std::move(options)),
       hash_(options_.seed, options_.columns), bound_(kAnyKey), class_bound_(options_.n_classes) {
-  // Nobody enters for the sake of its class where no class is promised any rows.
+  // No row enters because of its class if no class is promised any rows.
   for (auto& bound : class_bound_) bound = options_.n_class_rows > 0 ? kAnyKey : 0;
   const std::size_t n_classes = options_.n_classes, n_kept = options_.n_rows + n_classes * options_.n_class_rows;
   compact_above_ = n_kept < options_.n_rows ? options_.n_rows : n_kept;  // no overflow where all rows are wanted
@@ -89,8 +89,8 @@ void Sampler::add(const TableView& table, std::uint64_t first_place, int n_threa
       [&](std::size_t first, std::size_t size) { take_piece(table, first_place, first, size, keys.data() + first); });
 }
 
-// Memory for so many candidates more: arrays that double as they grow hold the rows twice each time. Not a little more
-// than what is there, which would copy all for every block of a stream.
+// Reserves memory for n more candidates: arrays that double as they grow hold the rows twice each time. Never reserves
+// only a little more, which would copy everything for every block of a stream.
 void Sampler::reserve(std::size_t n) {
   const std::size_t wanted = std::min(held_.size() + n, compact_above_);
   if (wanted <= held_.key.capacity() || wanted < 2 * held_.size()) return;
@@ -126,8 +126,8 @@ void Sampler::see_piece(const TableView& table, std::size_t first, std::size_t n
   most_weight = std::max(most_weight, own_most);
 }
 
-// Before rows are copied: of so many keys, which are as good as uniform, few can be among the smallest. Where rows are
-// equal, so are keys, and the guess may be too low; then it is not used.
+// Before rows are copied: keys are practically uniform, so few of them can be among the smallest. Equal rows have equal
+// keys, and the guess may then be too low; it is not used in this case.
 template <class OverPieces>
 void Sampler::lower_bounds(const TableView& table, const std::vector<std::uint64_t>& keys,
                            const std::vector<std::size_t>& n_of_class, const OverPieces& over_pieces) {
@@ -176,7 +176,7 @@ void Sampler::add(const Candidates& candidates) {
   is_compact_ = is_compact_ && candidates.size() == 0;
   if (held_.size() > compact_above_) {
     compact();
-    // Where many rows are equal but for their weights, little was dropped: do not try again for every piece.
+    // If many rows differ only in their weights, little was dropped: do not try again for every piece.
     compact_above_ = std::max(compact_above_, 2 * held_.size());
   }
 }

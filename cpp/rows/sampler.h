@@ -3,7 +3,7 @@
 // Bootstrap draws and the sample are keyed by a row's content, not by its place in the table, and equal rows are merged
 // into one that carries their weight. The sample is the rows with the smallest keys: a fair one, since the order of
 // keys is random, and the same one in whatever order and pieces the rows come. Weight 2 is the same as the row twice.
-// Rare classes get some rows more than their share, so that splits can see them; what a tree then says of classes comes
+// Rare classes get some rows more than their share, so that splits can see them; the class shares of a tree come
 // from all rows.
 #pragma once
 
@@ -24,9 +24,9 @@ struct SamplerOptions {
   int n_classes;
   std::uint64_t seed;
   std::size_t n_rows;        // distinct rows that are kept, whatever their class
-  std::size_t n_class_rows;  // and of each class at least so many, so that rare classes are not lost
+  std::size_t n_class_rows;  // the least number of rows of each class, so that rare classes are not lost
   std::vector<std::int32_t> n_categories;
-  std::vector<Column> columns;  // those that keys are made of
+  std::vector<Column> columns;  // the columns that keys are made of
 };
 
 // Rows that may get into the sample, as parallel arrays: what one process tells another.
@@ -46,15 +46,15 @@ class Sampler {
   // `first_place`: of the table's first row among all rows. Rows of weight zero are left out.
   void add(const TableView& table, std::uint64_t first_place, int n_threads, Monitor& monitor);
   void add(const Candidates& candidates);
-  // Larger keys are not let in, for the sake of all rows and of a class: who sets limits looks whether enough got in.
+  // Sets the largest keys that enter, for all rows and for each class. The caller checks whether enough rows entered.
   void limit(std::uint64_t of_all, const std::vector<std::uint64_t>& of_class);
 
-  // What another sampler has to be told of the rows seen so far, by ascending key.
+  // The candidates among the rows so far, by ascending key, for another sampler.
   const Candidates& candidates();
   // The sample; the candidates are forgotten, what is known of all rows is not.
   Sample finish(int n_threads);
 
-  // Of each column over the rows that have weight; low > high: it has no value.
+  // The range of each column over the rows with weight; low > high: it has no value.
   std::vector<double> low, high;
   double most_weight = 0;  // of a row
 

@@ -210,7 +210,7 @@ CutSpread cut_spread(std::vector<double> cuts, const std::vector<double>& values
   // rounding must not decide.
   const double slack = 1e-9 * (band.high - band.low), low = band.low - slack, high = band.high + slack;
   const auto inside = std::count_if(cuts.begin(), cuts.end(), [=](double c) { return low <= c && c <= high; });
-  // Of B + 1 exchangeable cuts the true one is among the n_out outermost on either side with probability
+  // The true cut is one of B + 1 exchangeable cuts, so it is among the n_out outermost on either side with probability
   // 2 n_out / (B + 1).
   const auto n_out = std::max<std::size_t>(1, static_cast<std::size_t>(0.05 * static_cast<double>(cuts.size() + 1)));
   const auto below = std::upper_bound(values.begin(), values.end(), cuts[n_out - 1]);

@@ -61,7 +61,7 @@ struct SortedRows {
   void gather(const NodeView& node, const Row* order, std::size_t n_rows, const double* x, const Resamples& resamples);
 };
 
-// The most any split of a node can gain: that of one which leaves no impurity.
+// The largest gain of any split of a node: the gain of a split that leaves no impurity.
 Gain most_gain(const std::vector<double>& class_weight, double weight, Criterion criterion);
 
 // Gain of a complementary fuzzy split with these left class weights; never negative.
@@ -73,11 +73,11 @@ std::vector<double> resampled_cuts(const SortedRows& rows, const Resamples& resa
                                    double min_leaf_weight, ThreadPool& pool);
 
 // An interval that leaves out 5 % of the cuts on either side, at least one, and reaches to the next of the sorted
-// values beyond them: where in the gap between two values a cut lies, no row can say. The share in the band is of all
-// resamples, those that found no cut included.
+// values beyond them: no row determines where a cut lies in the gap between two values. The share in the band
+// counts all resamples, including resamples without a cut.
 CutSpread cut_spread(std::vector<double> cuts, const std::vector<double>& values, Band band, int n_resamples);
 
-// The candidate of one categorical feature, its gain that of the cross-fitted cut; column -1 as below.
+// The candidate of one categorical feature, with the gain of the cross-fitted cut; column -1 as below.
 Candidate category_candidate(const CategoryRows& rows, Column column, int n_categories, const Cut& cut,
                              const Resamples& resamples, const BandOptions& options);
 

@@ -54,7 +54,7 @@ struct Groups {
 
 double product(const std::vector<double>& a, const double* b) { return std::inner_product(a.begin(), a.end(), b, 0.0); }
 
-// Of the class shares of two sides; zero where one is empty.
+// The difference of the class shares of two sides; zero if one is empty.
 std::vector<double> difference(const std::vector<double>& left, const std::vector<double>& right) {
   const double left_weight = std::accumulate(left.begin(), left.end(), 0.0);
   const double right_weight = std::accumulate(right.begin(), right.end(), 0.0);
@@ -64,7 +64,7 @@ std::vector<double> difference(const std::vector<double>& left, const std::vecto
   return out;
 }
 
-// How the class shares of each category that occurs differ from those of all, and in which direction they differ most.
+// How the class shares of each category that occurs differ from the shares of all rows, and in which direction most.
 class Differences {
  public:
   explicit Differences(const Tally& tally) : n_classes_(tally.n_classes) {
@@ -110,7 +110,7 @@ class Differences {
     return direction;
   }
 
-  // Of the category that differs most, by its weight, without what lies along a direction.
+  // The difference of the category that differs most, by its weight, without its part along a direction.
   std::vector<double> most_left(const std::vector<double>& direction) const {
     std::vector<double> most(n_classes_, 0.0), own(n_classes_);
     const double square = product(direction, direction.data());
@@ -138,7 +138,7 @@ class Differences {
   std::vector<double> away_;            // [category][class]
 };
 
-// The direction in which the class shares of categories differ most. Its sign is that of its largest part, so that it
+// The direction in which the class shares of categories differ most. Its sign follows its largest part, so that it
 // does not depend on the order of the categories.
 std::vector<double> principal_direction(const Tally& tally) {
   if (tally.n_classes == 2) return {0.0, 1.0};
@@ -168,8 +168,8 @@ std::vector<double> scores_of(const Tally& tally, const std::vector<double>& dir
   return scores;
 }
 
-// The categories by ascending score. Those of equal score are one step: their order would be that of their names. Where
-// there are very many, neighbours are put together, so that nothing need be sorted.
+// The categories by ascending score. Categories of equal score form one step: only their names would order them.
+// If there are very many, neighbours are put together, so that nothing need be sorted.
 std::vector<Step> steps_of(const Tally& tally, const std::vector<double>& scores) {
   std::vector<std::size_t> present;
   for (std::size_t i = 0; i < scores.size(); ++i)
@@ -198,8 +198,8 @@ std::vector<Step> steps_of(const Tally& tally, const std::vector<double>& scores
   return steps;
 }
 
-// Of a row's weight. Rows are in a random order of their own, so that their numbers divide them fairly; of a row that
-// stands for many each part gets as many, and those left over are dealt out from the row's own part on.
+// The share of a row's weight in a part. Rows are in a random order, so that their numbers divide them fairly. A row
+// that stands for several is divided equally, and the remainder is dealt out from the row's part on.
 double share_of_part(int part, Row row, double copies) {
   const double each = std::floor(copies / kParts);
   const int turn = (part + kParts - static_cast<int>(row % kParts)) % kParts;

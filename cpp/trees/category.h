@@ -2,7 +2,7 @@
 //
 // With two classes the best subset is a cut of this order (Breiman et al. 1984); with more, categories are ordered
 // along the principal direction in which their class shares differ (Coppersmith et al. 1999), and the best cut of it is
-// near the best subset. Shares are drawn towards those of the node by a few rows, so that rare categories stay in the
+// near the best subset. Shares are drawn towards the node's shares by a few rows, so that rare categories stay in the
 // middle.
 #pragma once
 
@@ -17,7 +17,7 @@ namespace ferl {
 
 // The rows of a node that have a value of one categorical feature, by ascending code.
 struct CategoryRows {
-  const NodeView& node;  // its class weights are those of these rows
+  const NodeView& node;  // its class weights belong to these rows
   const Row* order;
   std::size_t n_rows;
   const double* x;

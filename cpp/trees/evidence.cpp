@@ -80,8 +80,8 @@ class Combiner {
     for (int c = 0; c < n_classes_; ++c) odds[c] = std::max(odds[c], ratio * p[c]);
   }
 
-  // All nodes of a path speak as its end fires, so that what a path says begins at nothing and grows with the firing.
-  // Were they to speak by their own firing, a path that begins to fire would say all at once what its first nodes say.
+  // All nodes of a path count by the firing of its end, so that the evidence of a path begins at zero and grows with it.
+  // By the firing of each node, a path that begins to fire would add the evidence of its first nodes at once.
   void add_chain(std::size_t end, const Firing& firing) {
     if (!sources_.is_source[end]) return;
     for (std::size_t i = 0; i < firing.size; ++i) {
@@ -114,7 +114,7 @@ class Combiner {
     if (sources_.combination == Combination::cautious) out_.ignorance[i] = 1;  // odds against the frame's
     double sum = out_.ignorance[i];
     for (int c = 0; c < n_classes_; ++c) sum += mass[c];
-    if (!(sum > 0)) {  // the sources exclude each other entirely: together they say nothing
+    if (!(sum > 0)) {  // the sources exclude each other entirely: no evidence is left
       out_.ignorance[i] = out_.conflict[i] = 1;
       return;
     }

@@ -27,7 +27,7 @@ inline constexpr double kTie = 1e-12;
 // Many conflicting sources make all masses tiny together; below kLeastMass they are scaled up before they underflow.
 inline constexpr double kLeastMass = 0x1p-400, kMassScale = 0x1p400;
 
-// What the nodes of a tree say, and how it is combined.
+// The evidence of the nodes of a tree, and how it is combined.
 struct Sources {
   std::vector<double> consequent;       // [node][class]
   std::vector<double> reliability;      // [node], what a node's firing is multiplied by

@@ -97,8 +97,8 @@ class Grower {
     node.key_bound = key_bound(node);
   }
 
-  // Of the rows that will be the node's exemplars: those with the smallest keys, and the sample is by ascending key.
-  // That there are as many as will be kept is clear from it, if their firing is clearly enough to be one.
+  // A bound for the keys of the node's exemplars, which are the rows with the smallest keys; the sample is by ascending
+  // key. Rows count towards the number to keep only if their firing is clearly large enough.
   std::uint64_t key_bound(const GrowingNode& node) const {
     std::size_t n_found = 0;
     for (std::size_t k = 0; k < node.rows.size() && options_.n_exemplars > 0; ++k) {
@@ -138,8 +138,8 @@ class Grower {
     node.orders.reset();
   }
 
-  // The node's orders, its part of its parent's where it has none yet, and the crisp cut of each feature. Features that
-  // no longer vary are dropped.
+  // The node's orders (its part of the parent's orders if it has none yet) and the crisp cut of each feature. Drops
+  // features that no longer vary.
   std::vector<Cut> cut_features(GrowingNode& node, const NodeView& view) {
     const Orders* from = node.parent_orders.get();
     const std::size_t n = node.rows.size();
@@ -237,7 +237,7 @@ class Grower {
     cuts.resize(kept);
   }
 
-  // Gain by which features are ranked: that of the crisp cut, under the criterion in use.
+  // The gain that ranks the features: the gain of the crisp cut, under the criterion in use.
   Gain crisp_gain(const NodeView& view, const Row* order, std::size_t n_rows, const double* x, const Cut& cut) const {
     if (options_.band.criterion == Criterion::gini) return {cut.gain, 0};
     if (!cut.left_class_weight.empty())
@@ -248,8 +248,8 @@ class Grower {
     return gain_of(view.class_weight, view.weight, left, options_.band.criterion);
   }
 
-  // The node, and with several threads those that wait behind it: they will be wanted soon, and if not, the tree is
-  // the same. Most nodes are small: one is work enough for a thread, and who is done first helps with the other.
+  // The node and, with several threads, the nodes that wait behind it: they will be needed soon; if not, the tree is the
+  // same. Most nodes are small: one is enough work for a thread, and an idle thread helps another.
   void score_with_next(std::size_t index) {
     std::vector<std::size_t> batch{index};
     const bool is_worth = nodes_.size() > 1 && nodes_[index].rows.size() * sample_.n_columns >= kWorthScoring;

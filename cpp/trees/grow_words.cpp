@@ -15,8 +15,8 @@ constexpr double kLongerRule = 0.3;
 // A node that promised less than this share of the best gain is not judged again yet. (Judging all nodes every time
 // costs 1.7 times as much and is not more accurate.)
 constexpr double kPromise = 0.5;
-// All nodes speak here, so what is said of an unknown value is said several times; so it counts for less than the share
-// of rows it could be. With half of it a row without any value is left as open as by a deep tree, at no cost in
+// All nodes add evidence here, so an unknown value counts several times; it therefore counts for less than the share of
+// rows it could be. With half of it a row without any value is left as open as by a deep tree, at no cost in
 // accuracy.
 constexpr double kUnknown = 0.5;
 constexpr double kBetterGain = 1e-9;  // a gain that is larger by less is a tie, and the first candidate wins
@@ -131,7 +131,7 @@ class WordGrower {
   }
 
   void judge(WordNode& node) {
-    constexpr std::size_t kWorthAThread = 200'000;  // operations; starting a thread costs as much as about so many
+    constexpr std::size_t kWorthAThread = 200'000;  // operations; about the cost of starting a thread
     const auto view = evidence_.view(node.rows);
     const std::size_t work = node.rows.size() * node.candidates.size() * sample_.n_classes;
     parallel_for(

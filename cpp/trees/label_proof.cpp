@@ -152,7 +152,7 @@ double LabelProof::least() {
   return below_[0];
 }
 
-// Of mu x left + (1 - mu) x right, at an end of the interval of mu. A side that no row reaches counts nothing.
+// The least value of mu x left + (1 - mu) x right, at an end of the interval of mu. A side without rows is ignored.
 double LabelProof::least_of_split(std::size_t left) const {
   const std::size_t right = tree_.nodes[left].end;
   const double on_left = box.firing[left].high > 0 ? below_[left] : 0;
@@ -183,8 +183,8 @@ bool LabelProof::ahead_in_odds(Label c, Label j) {
 
 // The least log[(1 + E(c)) / (1 + E(j))], where E is the largest (ratio x p) over the sources of path_.
 //
-// The source with the largest odds for j has its own odds for c as well; so the advantage is at least that of the worst
-// single source, with what is certain of E(c). Along the source's ratio this falls, then rises or falls: it is least at
+// The source with the largest odds for j has its own odds for c as well; so the advantage is at least as large as for the
+// worst single source, with what is certain of E(c). Along the source's ratio this falls, then rises or falls: it is least at
 // an end, or where the source's own odds for c reach what is certain.
 //
 // `end`: where the path ends, whose firing all its nodes have; 0: each has its own.

@@ -11,7 +11,7 @@ TreeRowProof::TreeRowProof(const Tree& tree, const Sources& sources, const Matri
   proof_.stand_at(x, 0);
 }
 
-// Of all conditions on the column that some value of it can meet. A column matters if it decides how strongly any
+// Covers all conditions on the column that some value of it can meet. A column matters if it decides how strongly any
 // source fires.
 Corners TreeRowProof::corners(Column column) {
   Corners found;

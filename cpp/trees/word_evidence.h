@@ -1,4 +1,4 @@
-// What a tree in words says of the training rows while it grows: the evidence of all its nodes, combined by Dempster's
+// The evidence of a growing tree of words for the training rows: the evidence of all its nodes, combined by Dempster's
 // rule, and what one more or one fewer node would change.
 //
 // A node that fires with phi and has the distribution p gives class c the plausibility 1 - phi + phi p_c. The
@@ -31,7 +31,7 @@ void pad(ReachedRows& rows);
 // No firing is larger, so that what a node has multiplied with can be divided out again.
 inline constexpr double kMostBelief = 1 - 1e-9;
 
-// A word, on the column it speaks of.
+// A word and its column.
 struct WordAt {
   const double* x;  // [row of the sample]
   const Trapezoid& term;

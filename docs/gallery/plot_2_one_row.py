@@ -1,8 +1,9 @@
 """
-Why this answer
-===============
+Why this tumour is malignant: the parts of one answer
+=====================================================
 
-What the features of one row add to the log-odds, from the average training row to the answer. The bars add up exactly.
+The bars lead from the log-odds of the average training row to the log-odds of this row. Each bar is the part of one
+feature, and the parts add up exactly.
 """
 
 from sklearn.datasets import load_breast_cancer
@@ -17,9 +18,9 @@ doubtful = rows.iloc[abs(clf.predict_proba(rows)[:, 1] - 0.75).argmin()]
 ax = plot_contributions(clf, doubtful, max_features=8)
 
 # %%
-# The same answer as a range of support for each class: full up to the belief, pale up to the plausibility.
+# Belief and plausibility of each class: a bar is full up to the belief and pale up to the plausibility.
 ax = plot_evidence(clf, doubtful.to_frame().T)
 
 # %%
-# And in words.
+# The same answer as a sentence.
 print(clf.explain(doubtful).summary)

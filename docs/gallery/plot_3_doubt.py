@@ -1,9 +1,9 @@
 """
-Where a model has no answer
-===========================
+Where there is no answer: decision regions of iris
+==================================================
 
-Colours fade with ignorance, where few training rows lie or none. Lines cross where the set has several classes:
-between two classes, that is doubt, and away from the rows, that is ignorance.
+Colours fade with ignorance, which is high where few training rows lie. Hatched areas have sets of several classes:
+between two classes because of doubt, and far from the rows because of ignorance.
 """
 
 from sklearn.datasets import load_iris
@@ -17,6 +17,6 @@ clf = FERLClassifier(random_state=0).fit(X, y)
 ax = plot_decision_regions(clf, X, y, features=(0, 1), feature_names=["petal length", "petal width"])
 
 # %%
-# No training row has a petal of 20 cm. There is no answer, and the explanation names the feature.
+# No training row has a petal of 20 cm, so there is no answer. The explanation names the feature.
 print(clf.explain([20.0, 1.5], feature_names=["petal length", "petal width"]).summary)
 print(clf.support_deficit([[20.0, 1.5]]))

@@ -1,9 +1,9 @@
 """
-Answer less, err less
-=====================
+Fewer answers, fewer errors: risk and coverage
+==============================================
 
-A model that knows what it does not know makes fewer errors on the rows that it answers first. The curve goes from the
-surest rows on the left to all rows on the right. A decision tree that was grown to the end is sure of everything.
+A model that answers only the rows it is most sure of makes fewer errors. The curve goes from the surest rows on the
+left to all rows on the right. A fully grown decision tree is equally sure of every row, so its curve is flat.
 """
 
 import matplotlib.pyplot as plt
@@ -19,9 +19,12 @@ X, progress = load_diabetes(return_X_y=True)
 y = np.where(progress > 140, "fast", "slow")
 labels = np.unique(y)
 ax = plt.figure(figsize=(6, 4)).subplots()
-for name, model in [("FERL", FERLClassifier(random_state=0)), ("CART", DecisionTreeClassifier(random_state=0))]:
+for name, model in [
+    ("ferl", FERLClassifier(random_state=0)),
+    ("decision tree", DecisionTreeClassifier(random_state=0)),
+]:
     probability = cross_val_predict(model, X, y, cv=3, method="predict_proba")
     plot_risk_coverage(y, labels[probability.argmax(axis=1)], probability.max(axis=1), label=name, ax=ax)
 
 # %%
-# How to promise a point of this curve: :doc:`/guide/trust`.
+# :doc:`/guide/trust` explains how to guarantee a point of this curve.

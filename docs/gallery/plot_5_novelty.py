@@ -1,8 +1,9 @@
 """
-A kind that nobody showed
-=========================
+Novelty: wines of a kind that training did not have
+===================================================
 
-One of three kinds of wine is left out of training. The rows of that kind are novel, and each says by which features.
+One of three kinds of wine is left out of training. Its wines are more novel than the training rows, and the novelty of
+each wine can be divided among the features.
 """
 
 from sklearn.datasets import load_wine
@@ -17,6 +18,6 @@ clf = FERLClassifier(random_state=0).fit(X[fitted], y[fitted])
 ax = plot_novelty_of_rows(clf, X[y == 2], label="the kind that was left out")
 
 # %%
-# One of these wines: what makes it unlike the training rows.
+# The features that make one of these wines unlike the training rows.
 strangest = X[y == 2].iloc[clf.novelty(X[y == 2]).argmax()]
 ax = plot_novelty(clf, strangest)

@@ -1,9 +1,9 @@
 """
-How far a label holds
-=====================
+Certificates: how far a label provably holds
+============================================
 
-A certified radius is proven: no row in the box around a row gets another label. Rows that are answered wrongly tend
-to have small radii. Attacks inside the radius never succeed; here a few thousand try.
+No row in the box around a row gets another label: this is what a certified radius proves. Wrong answers tend to have
+small radii. The second part tries to change labels inside the radius, and never succeeds.
 """
 
 import matplotlib.pyplot as plt

@@ -1,9 +1,9 @@
 """
-Rules in words
-==============
+Rules in words: iris in low, medium and high
+============================================
 
-Where people have agreed what "high" means, rules can use their words. Here the words are made from the quantiles of the
-table; an expert may write them instead (:doc:`/guide/words`).
+If people have agreed what "high" means, rules can use their words. Here the words come from the quantiles of the table.
+You can also write them yourself (:doc:`/guide/words`).
 """
 
 from sklearn.datasets import load_iris

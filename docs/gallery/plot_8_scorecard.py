@@ -1,13 +1,14 @@
 """
-Points and edits
-================
+A scorecard of the Titanic, and an edited one
+=============================================
 
-Scores in base two are points. A curve that an expert does not believe can be taken away or made monotone; the other
-weights are then fitted again, and the cost is printed.
+The weights of rules scale to points. A committee can remove a feature; the other weights are then fitted again, and the
+cost is printed.
 """
 
+from importlib.resources import files
+
 import matplotlib.pyplot as plt
-import numpy as np
 import pandas as pd
 
 from ferl import FERLClassifier
@@ -15,29 +16,22 @@ from ferl.editing import edit
 from ferl.export import Scorecard
 from ferl.plot import plot_shapes
 
-rng = np.random.default_rng(0)
-X = pd.DataFrame(
-    {
-        "income": rng.uniform(10, 90, 900).round(),
-        "years at address": rng.integers(0, 20, 900),
-        "home": rng.choice(["own", "rent", "other"], 900),
-    }
-)
-worth = 0.06 * X["income"] + 0.1 * X["years at address"] + 1.2 * (X["home"] == "own") - 4
-y = np.where(rng.logistic(size=900) < worth, "repaid", "defaulted")
-clf = FERLClassifier(random_state=0).fit(X[:600], y[:600])
+titanic = pd.read_csv(files("ferl._cli") / "data" / "titanic.csv").sample(frac=1, random_state=0)
+X, y = titanic.drop(columns="outcome"), titanic["outcome"]
+clf = FERLClassifier(max_rules=10, max_conditions=1, max_maps=None, random_state=0).fit(X[:900], y[:900])
 print(Scorecard(clf, rounded=True).text())
 
 # %%
-changed = edit(clf).forbid("home").refit(X[:600], y[:600])
-print(changed.cost(X[600:], y[600:]))
-figure = plot_shapes(changed)
+# Totals of the passengers who survived and who died.
+total = Scorecard(clf).total(X[900:])
+ax = plt.figure(figsize=(6, 3)).subplots()
+kinds = ["died", "survived"]
+ax.hist([total[y[900:] == kind] for kind in kinds], bins=25, stacked=True, label=kinds, color=["#0072B2", "#E69F00"])
+ax.set(xlabel="points", ylabel="passengers")
+ax.legend()
 
 # %%
-# Totals of repaid and defaulted loans.
-total = Scorecard(clf).total(X[600:])
-ax = plt.figure(figsize=(6, 3)).subplots()
-kinds = ["repaid", "defaulted"]
-ax.hist([total[y[600:] == kind] for kind in kinds], bins=25, stacked=True, label=kinds, color=["#56B4E9", "#D55E00"])
-ax.set(xlabel="points", ylabel="loans")
-ax.legend()
+# The same model without the fare.
+changed = edit(clf).forbid("fare").refit(X[:900], y[:900])
+print(changed.cost(X[900:], y[900:]))
+figure = plot_shapes(changed, max_features=4)

@@ -78,7 +78,7 @@ def gate(ax: Axes) -> None:
 
 @picture
 def rule(ax: Axes) -> None:
-    """Conditions, and what they speak for."""
+    """Conditions, and the class that they support."""
     bare(ax)
     ax.add_patch(Rectangle((0, 0), 1, 1, fill=False, color=GREY))
     ax.text(0.05, 0.75, "if glucose above 110..140", size=11)
@@ -274,7 +274,7 @@ def risk_and_coverage(ax: Axes) -> None:
 
 @picture
 def calibration(ax: Axes) -> None:
-    """When it says 80 %, it is right in 80 % of the cases."""
+    """Answers with 80 % are right in 80 % of the cases."""
     said = np.linspace(0.5, 1, 6)
     ax.plot([0.5, 1], [0.5, 1], "--", color=GREY)
     ax.plot(said, 0.5 + 0.75 * (said - 0.5), "o-", color=RED, label="too sure")

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from copy import copy
 from dataclasses import fields, replace
 from functools import cache
+from importlib import import_module
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -24,6 +25,7 @@ from ferl._models.settings import Settings
 from ferl._sklearn import (
     Interval,
     RemembersValidParameters,
+    ShownAsCard,
     StrOptions,
     check_parameters,
     check_rows,
@@ -41,6 +43,7 @@ from ferl._tables import (
     weights_and_factors,
     with_derived,
 )
+from ferl._tell.notebook import card_html
 from ferl._util.threads import n_threads
 
 SHARED_CONSTRAINTS: dict[str, list[Any]] = {
@@ -68,7 +71,7 @@ def _parameter_names(cls: Any) -> tuple[str, ...]:
     return tuple(super(FERLEstimator, cls)._get_param_names())
 
 
-class FERLEstimator(Answers[AnyModel], ClassifierMixin, RemembersValidParameters):
+class FERLEstimator(Answers[AnyModel], ClassifierMixin, ShownAsCard, RemembersValidParameters):
     """The base of :class:`ferl.FERLClassifier` and :class:`ferl.FERLTreeClassifier`."""
 
     _settings_type: ClassVar[type[Settings]]
@@ -93,6 +96,37 @@ class FERLEstimator(Answers[AnyModel], ClassifierMixin, RemembersValidParameters
             raise ValueError(str(error)) from None
         changed: Self = super().set_params(**params)
         return changed
+
+    def _card_html(self) -> str:
+        return card_html(self.model_) if hasattr(self, "model_") else ""
+
+    def show(self, X: ArrayLike | None = None, y: ArrayLike | None = None, *, height: int = 760) -> Any:
+        """Show the model in a notebook, with a form that predicts any row.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features), default=None
+            Rows to judge; best rows that were not used for fitting. None: the form and the model alone.
+        y : array-like of shape (n_samples,), default=None
+            Their labels. None: metrics are left out.
+        height : int, default=760
+            Height of the frame in pixels.
+
+        Returns
+        -------
+        ferl.report.Shown
+            A notebook displays it; its ``html`` is the page of :func:`ferl.report.write_report`.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from ferl import FERLClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> FERLClassifier(random_state=0).fit(X, y).show()
+        Shown(66 kB)
+        """
+        # By name: the report is a layer above, which most users of a classifier never load.
+        return import_module("ferl.report").show(self, X, y, height=height)
 
     @abstractmethod
     def _learn(self, settings: Any, rows: Rows) -> AnyModel:

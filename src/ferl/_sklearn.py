@@ -64,6 +64,22 @@ class RemembersValidParameters(BaseEstimator):
         _VALID.add(known)
 
 
+class ShownAsCard(BaseEstimator):
+    """An estimator that a notebook shows as a card above scikit-learn's box, once it is fitted."""
+
+    def _card_html(self) -> str:
+        """The card; "" before the fit."""
+        raise NotImplementedError
+
+    def _repr_html_inner(self) -> str:
+        return f"{self._card_html()}{super()._repr_html_inner()}"
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        # Without HTML where scikit-learn's display is set to text.
+        return bundle | {name: f"{self._card_html()}{own}" for name, own in bundle.items() if name == "text/html"}
+
+
 def check_parameters(estimator: Any) -> None:
     """Refuse parameters out of their range; ``fit_context`` leaves those of a fitted model unchecked in partial_fit."""
     estimator._validate_params()

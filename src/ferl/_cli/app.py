@@ -39,12 +39,14 @@ def main(
 
 @declare(app, "demo")
 def demo(
-    data: DemoData = Option(DemoData.iris, help="Which of scikit-learn's embedded data sets to use."),
+    data: DemoData = Option(
+        DemoData.titanic, help="The table: the passengers of the Titanic, or one of scikit-learn's."
+    ),
     report: Path = Option("ferl_demo.html", help="Where to write the report, an HTML file."),
     picture: Path | None = Option(None, help="Also write what is printed as an SVG picture."),
     table: Path | None = Option(None, help="Also write the data set as a CSV file, to try the other commands on."),
 ) -> None:
-    """Fit an embedded data set; show rules, the evidence of three rows, what it is the sum of, and write a report."""
+    """Fit a real table, draw what matters, explain three rows, and write a report."""
 
 
 @declare(app, "fit", "Stopped. No model was written.")
@@ -178,6 +180,9 @@ def report(
     target: str | None = Option(None, help="Column that holds the labels, for metrics."),
     title: str | None = Option(None, help="Heading of the page.  [default: what is predicted]"),
     groups: str | None = Option(None, help="Column by whose values accuracy, abstention and error rates are compared."),
+    intended_use: str = Option("", help="What the model is for, in a sentence for the model card."),
+    limits: str = Option("", help="Where the model must not be used, in a sentence for the model card."),
+    date: str = Option("", help="Date on the model card.  [default: today]"),
     decision: str | None = shell.DECISION,
     form: Any = None,
     jobs: int = shell.JOBS,

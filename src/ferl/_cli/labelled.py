@@ -25,7 +25,7 @@ from ferl._util.arrays import Ints
 from ferl._util.files import replace_text
 from ferl._util.text import plain, shown
 from ferl._util.threads import file_bar, n_threads
-from ferl.report.content import summarise
+from ferl.report.content import ModelCard, summarise
 from ferl.report.judged_table import NO_LABEL, OTHER_LABEL, Cell, Groups, JudgedTable
 from ferl.report.writing import render
 from ferl.saving import load_model, save_model
@@ -187,7 +187,8 @@ def run_report(asked: Namespace) -> None:
         labels.refuse_if_all_are_others()
     title = asked.title or (None if model.schema.target.name else asked.model.stem)
     compared = None if groups is None or not held else _groups(groups, held, file.form)
-    page = summarise(model, changed_parameters(estimator), judged, title, asked.table.name, compared)
+    card = ModelCard(asked.intended_use, asked.limits, asked.date)
+    page = summarise(model, changed_parameters(estimator), judged, title, asked.table.name, compared, card)
     replace_text(asked.out, render(page))
     for line in rows.unseen_lines():
         note(line)

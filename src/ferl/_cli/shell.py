@@ -39,7 +39,7 @@ Score = StrEnum("Score", ["probability", "plausibility", "aps", "raps"])
 Signal = StrEnum("Signal", ["margin", "belief", "ignorance", "novelty"])
 Map = StrEnum("Map", ["temperature", "isotonic"])
 Precision = StrEnum("Precision", ["float64", "float32"])
-DemoData = StrEnum("DemoData", ["iris", "wine", "breast_cancer"])
+DemoData = StrEnum("DemoData", ["titanic", "iris", "wine", "breast_cancer"])
 
 MODEL = Argument(help="Model file, from ferl fit or save_model.")
 TABLE = Argument(help="CSV or Parquet file with the columns that the model was fitted on.")

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from ferl._models.evidence import SET_LEVEL, IgnoranceCauses
 from ferl._models.nearest import Change
+from ferl._tell.notebook import MAX_BARS, effect_bars
 from ferl._tell.page import Marked, Readable, Section, Table, as_html, as_plain, as_text
 from ferl._tell.stability import spreads_text
 from ferl._tell.unusual import UNUSUAL, VERY_UNUSUAL, NoveltyPart, novelty_verdict
@@ -411,7 +412,11 @@ class Explanation(Readable):
     def to_html(self) -> str:
         """A fragment of HTML that needs nothing else, with the details folded; everything from the table is escaped."""
         parts = tuple([replace(section, look="ferl-detail") for section in self.detail_sections])
-        return as_html([self._brief, Section("", (Section("Details", parts),))])
+        shown = [own for own in self.effects if abs(own.weight) >= LEAST_SHOWN][:MAX_BARS]
+        rows = [(f"{spoken(own.feature)} {value_text(own.value)}", own.weight, odds_text(own.weight)) for own in shown]
+        is_drawn = bool(rows) and self.rival is not None
+        drawn = [Section("", (f"Effects on the {self.compared_text}:", effect_bars(rows)))] if is_drawn else []
+        return as_html([self._brief, *drawn, Section("", (Section("Details", parts),))])
 
     # -----------------------------------------------------------------------------------------------------------------
     # At most eight lines

@@ -266,6 +266,10 @@ STYLE = """\
 .ferl-story th,.ferl-story td{padding:.1em .8em .1em 0;text-align:left;background:none;color:inherit}
 .ferl-story th{font-weight:400;opacity:.7}
 .ferl-story .right{text-align:right}
+.ferl-story .ferl-bars tr{background:none!important}
+.ferl-story .ferl-bars td{vertical-align:middle;border:0}
+.ferl-story .ferl-bars td:first-child{text-align:left}
+.ferl-story .ferl-bars svg{display:block}
 .ferl-story details{margin:.3em 0 0 1em}
 .ferl-story summary{cursor:pointer;margin-left:-1em}
 .ferl-story h3{margin:.8em 0 .2em;font-size:1em}"""

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
+from html import escape
+from importlib import import_module
+from time import monotonic
 from typing import Any, TypeVar
 
 Item = TypeVar("Item")
@@ -119,6 +123,34 @@ def _by_threads(work: Callable[[Item], Result], items: Iterable[Item], n_threads
 # ---------------------------------------------------------------------------------------------------------------------
 
 
+def in_notebook() -> bool:
+    """Whether the code runs in a notebook, which shows HTML."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return type(shell).__name__ == "ZMQInteractiveShell"
+
+
+class NotebookBar:
+    """A progress bar of a notebook, which needs neither a terminal nor widgets; it moves ten times a second at most."""
+
+    def __init__(self) -> None:
+        self._shown: Any = None
+        self._moved = 0.0
+
+    def move(self, title: str, done: int, most: int, text: str, *, is_last: bool = False) -> None:
+        """Show how much is done; ``most`` 0: nobody knows where the bar ends."""
+        now = monotonic()
+        if now - self._moved < 0.1 and not is_last:
+            return
+        notebook: Any = import_module("IPython.display")
+        self._moved = now
+        filled = f' value="{done}" max="{most}"' if most else ""
+        drawn = notebook.HTML(f"<div>{escape(title)} <progress{filled}></progress> {escape(text)}</div>")
+        if self._shown is None:
+            self._shown = notebook.display(drawn, display_id=True)
+        else:
+            self._shown.update(drawn)
+
+
 @contextmanager
 def count_bar(title: str, most: int, show: bool) -> Iterator[Callable[[int], object] | None]:
     """A bar of the rules grown or the epochs trained so far; yields the function that moves it, or None without a bar.
@@ -136,6 +168,18 @@ def count_bar(title: str, most: int, show: bool) -> Iterator[Callable[[int], obj
     """
     if not show:
         yield None
+        return
+    if in_notebook():
+        bar = NotebookBar()
+        most_done = 0
+
+        def move(done: int) -> None:
+            nonlocal most_done
+            most_done = min(done, most)
+            bar.move(title, most_done, most, f"{most_done:,} of at most {most:,}")
+
+        yield move
+        bar.move(title, 1, 1, f"{most_done:,}", is_last=True)
         return
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -159,6 +203,15 @@ def rows_bar(n_rows: int | None, show: bool) -> Iterator[Callable[[str, int], ob
     """
     if not show:
         yield lambda title, done: None
+        return
+    if in_notebook():
+        bars: dict[str, NotebookBar] = {}
+
+        def count(title: str, done: int) -> None:
+            bar = bars.setdefault(title, NotebookBar())
+            bar.move(title, done, n_rows or 0, f"{done:,} rows", is_last=done == n_rows)
+
+        yield count
         return
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 

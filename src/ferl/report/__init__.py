@@ -11,6 +11,6 @@ try:
 except ImportError as error:
     raise ImportError(f"ferl.report needs jinja2 ({error}): pip install jinja2.") from error
 
-from ferl.report.writing import report_html, write_report
+from ferl.report.writing import Shown, report_html, show, write_report
 
-__all__ = ["report_html", "write_report"]
+__all__ = ["Shown", "report_html", "show", "write_report"]

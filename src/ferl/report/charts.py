@@ -23,7 +23,7 @@ from ferl._tell.statements import Style, weight_text
 from ferl._util.arrays import Floats
 from ferl._util.text import number_text
 
-LEFT, RIGHT, TOP, BOTTOM = 38, 312, 10, 130  # of the plot in its drawing, 320 wide and 150 high
+LEFT, RIGHT, TOP, BOTTOM = 46, 312, 10, 130  # of the plot in its drawing, 320 wide and 150 high
 MAP_LEFT = 70  # of a map, whose upward axis may have the names of categories
 DENSITY = 34  # height of the fullest bin
 N_BINS = 24
@@ -183,9 +183,12 @@ def _category_chart(style: Style, curve: Curve, known: Floats, top: float) -> di
 
 
 def _map_chart(model: RuleModel, shape: Interaction) -> dict[str, Any]:
-    """Cells, each in the colour of the class that it speaks for, the fuller the more; paler without training rows."""
+    """Cells, each in the colour of the class that it supports, the fuller the more; paler without training rows.
+
+    Weights are those that the rules and maps add, without their mean: a cell to which nothing is added stays blank.
+    """
     (x, x_edges, x_ends), (y, y_edges, y_ends) = (_axis(model, shape, axis) for axis in (0, 1))
-    said = _drawn(shape.grid(x, y) - shape.mean)
+    said = _drawn(shape.grid(x, y))
     top = max(float(np.abs(said).max()), 1e-9)
     if said.shape[2] == 1:  # two classes
         classes, opacity = (said[..., 0] > 0).astype(int), np.abs(said[..., 0]) / top

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import date
 from operator import add
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from markupsafe import Markup
@@ -37,7 +38,19 @@ MAX_RECALLS = 4  # classes whose recall by group has a column
 MAX_REASON = 600  # letters
 MAX_PARTS = 4  # features that are named
 LEAST_SHARE = 0.1  # of a row's novelty that a named feature makes
+MAX_CARD = 2000  # letters of what people write on the model card
 Found = dict[str, Any] | None  # by measures
+
+
+class ModelCard(NamedTuple):
+    """What only people know of a model: what it is for, where it fails, and the date of the report ("": today)."""
+
+    intended_use: str = ""
+    limits: str = ""
+    date: str = ""
+
+
+NO_CARD = ModelCard()
 
 
 def summarise(
@@ -47,6 +60,7 @@ def summarise(
     title: str | None,
     table: str,
     groups: Groups | None = None,
+    card: ModelCard = NO_CARD,
 ) -> dict[str, Any]:
     """All that a report shows.
 
@@ -64,6 +78,8 @@ def summarise(
         What the table is called.
     groups : Groups, default=None
         What rows are grouped by; None: by nothing.
+    card : ModelCard, default=ModelCard()
+        What only people know of the model.
 
     Returns
     -------
@@ -95,7 +111,8 @@ def summarise(
         "subject": f"{subject}, judged on {table} ({counted(judged.n_rows, 'row')})",
         "version": __version__,
         "sections": [
-            summary_section(view, judged, found, table, parameters),
+            summary_section(view, judged, found, table),
+            card_section(view, judged, table, parameters, card),
             Section("What if", (Marked(html=form),), name="what-if"),
             *view.sections(),
             metrics_section(view, judged, found, table),
@@ -114,7 +131,7 @@ def summarise(
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def summary_section(view: View, judged: JudgedTable, found: Found, table: str, parameters: dict[str, Any]) -> Section:
+def summary_section(view: View, judged: JudgedTable, found: Found, table: str) -> Section:
     """What a reader should see before all else."""
     blocks: list[Block] = [Marked(headline(view, judged, found, table), tone="lead")]
     if not judged.decision.is_usual:
@@ -129,9 +146,32 @@ def summary_section(view: View, judged: JudgedTable, found: Found, table: str, p
         items = tuple(Marked(line, tone="item") for line in words)
         folded = Section(f"{counted(len(words), 'feature')} in words", items, look=_look(items))
         blocks.append(Section("What the words mean", (folded,), look="part"))
-    told = ", ".join(f"{name} = {shown_line(value, 80)}" for name, value in parameters.items() if name != "n_jobs")
-    blocks += [view.said("parameters", "note", parameters=told)] if told else []
     return Section("In half a minute", tuple(blocks), name="summary")
+
+
+def card_section(view: View, judged: JudgedTable, table: str, parameters: dict[str, Any], card: ModelCard) -> Section:
+    """What the model is for, what it was learned from, and by what."""
+    from ferl import __version__
+
+    model, names = view.model, view.classes
+    classes = listed(names) if len(names) <= MAX_BARS else f"{len(names)} classes"
+    changed = ", ".join(f"{name} = {shown_line(value, 80)}" for name, value in parameters.items() if name != "n_jobs")
+    n_kept = len(model.tree.profile.exemplar_row)
+    weight = f"{float(model.tree.weight[0]):,.1f}".removesuffix(".0")
+    entries = [
+        ("Intended use", shown_line(card.intended_use, MAX_CARD) or "Not stated."),
+        ("Limits", shown_line(card.limits, MAX_CARD) or "Not stated."),
+        ("Predicts", f"{view.target}: {classes}" if view.target else classes),
+        (
+            "Model",
+            f"{view.said('subject', title=model.title, rules=model.size)}, of {counted(len(view.features), 'feature')}",
+        ),
+        ("Training rows", f"{weight}{f'; {n_kept:,} of them are kept in this file' if n_kept else ''}"),
+        ("Test rows", f"{judged.n_rows:,}, {table}"),
+        ("Settings", changed or "defaults"),
+        ("Made", f"{card.date or date.today().isoformat()} by ferl {__version__}"),
+    ]
+    return Section("Model card", (Table((), tuple(entries), "ll", "words"),), name="card")
 
 
 def _outcomes(view: View, found: dict[str, Any]) -> list[Block]:
@@ -139,7 +179,7 @@ def _outcomes(view: View, found: dict[str, Any]) -> list[Block]:
     known = [own | {"share": own["recall"]} for own in found["by_class"] if own["n_rows"]]
     shown = known if len(known) <= MAX_BARS else sorted(known, key=lambda own: -own["n_rows"])[:MAX_BARS]
     everything = {"n_rows": found["n_rows"], "share": found["accuracy"], "parts": found["parts"]}
-    guess = f"always saying {view.classes[found['commonest']]}|baseline"
+    guess = f"always {view.classes[found['commonest']]}|baseline"
     terms = [Markup(piece_html(view.term(own))) for own in ("no answer", guess)]
     figure = Marked(html=drawn("drawings", "outcomes", everything, shown, found["baseline"], *terms))
     return [figure] if len(shown) == len(known) else [figure, view.said("commonest", "note", n=len(shown))]
@@ -178,46 +218,44 @@ def _asked_part(view: View) -> Section:
     rows = tuple(
         (name, bar, *(str(own["uses"][use]) for use in uses)) for name, bar, own in zip(names, bars, asked, strict=True)
     )
-    meaning = f"{view.said('importance')}, as a share of that of all features"
-    heads = ("Feature", Marked("Importance (a full bar is 100 %)", title=meaning), *map(str.capitalize, uses))
+    meaning = f"{view.said('importance')}, as a share of the sum over all features"
+    heads = ("Feature", Marked("Importance", title=meaning), *map(str.capitalize, uses))
     table = Table(heads, rows, "ll" + "r" * len(uses))
     tables = _folded(table, "features") if asked else [view.said("nothing_asked", "soft")]
     note = view.said("asked", "note", n=len(asked), n_features=len(features))
-    title = "What the model reads" if view.model.size_beside_rules else "What the rules ask"
-    return Section(title, (*tables, note), look="part")
+    return Section("What the model reads", (*tables, note), look="part")
 
 
 def headline(view: View, judged: JudgedTable, found: Found, table: str) -> str:
-    """The report in one sentence."""
-    names, target, is_one = view.classes, view.target, view.model.n_terms <= 1
-    rules = view.model.size if view.model.n_terms else "a model without rules"
+    """The report in a few short sentences."""
+    names, target, n_rows, n_open = view.classes, view.target, judged.n_rows, judged.n_abstained
+    rules = view.model.size if view.model.n_terms else "A model without rules"
     predicted = listed(names, "or") if len(names) <= MAX_NAMED else f"one of {len(names)} classes"
     asked = predicted if target is None else f"{target} ({predicted})"
-    n_rows, n_open = judged.n_rows, judged.n_abstained
-    subject = f"For {counted(n_rows, 'row')} of {table}, {rules} {'predicts' if is_one else 'predict'} {asked}"
-    open_rows = f"{counted(n_open, 'row')} ({100 * n_open / max(n_rows, 1):.1f} %) get no answer"
-    answered = open_rows if n_open else "every row gets an answer"
+    verb = "predicts" if view.model.n_terms <= 1 else "predict"
+    subject = f"{rules[:1].upper()}{rules[1:]} {verb} {asked} for the {counted(n_rows, 'row')} of {table}."
+    share = f"{counted(n_open, 'row')} ({100 * n_open / max(n_rows, 1):.1f} %)"
+    answered = f"{share} {'gets' if n_open == 1 else 'get'} no answer." if n_open else "Every row gets an answer."
     if found is None:
-        return f"{subject}; {answered}; no label is known, so nobody can say how many are right."
-    finds = "it finds" if is_one else "they find"
-    return f"{subject}: {_quality(found, names)}; {finds} {_found(found)}; {answered}."
+        return f"{subject} {answered} There are no labels, so the accuracy is unknown."
+    return f"{subject} {_quality(found, names)}. The model finds {_found(found)}. {answered}"
 
 
 def _quality(measures: dict[str, Any], names: list[str]) -> str:
-    """How many predictions are right, and how many would be if there were no model."""
+    """How many predictions are right, and how many would be right without a model."""
     accuracy, baseline = measures["accuracy"], measures["baseline"]
-    guess = f"always saying {names[measures['commonest']]} would be right for {100 * baseline:.1f} %"
+    guess = f"always predicting {names[measures['commonest']]}: {100 * baseline:.1f} %"
     known = "" if not measures["n_without_label"] else f" for the {measures['n_rows']:,} rows with a label"
     right = f"{100 * accuracy:.1f} % of the predictions{known} are right"
     if measures["costs"] is not None:
         cost, least = measures["costs"]
-        return f"{right}; they cost {cost:.4g} a row, where always saying one class costs at least {least:.4g}"
+        return f"{right}. The mean cost of a row is {cost:.4g} (always predicting one class: at least {least:.4g})"
     if measures["is_for_recall"]:
-        # Accuracy is not what they aim at: always saying the commonest class is often right more often.
+        # Accuracy is not the aim: always predicting the commonest class is often right more often.
         recalls = [own["recall"] for own in measures["by_class"] if own["recall"] is not None]
-        mean = f"the mean recall of the classes is {100 * sum(recalls) / max(len(recalls), 1):.1f} %"
-        return f"{right}; {mean}, where always saying one class has {100 / max(len(recalls), 1):.1f} %"
-    return f"{right}, where {guess}" if accuracy > baseline else f"{right}, no better than guessing: {guess}"
+        mean = f"The mean recall of the classes is {100 * sum(recalls) / max(len(recalls), 1):.1f} %"
+        return f"{right}. {mean} (always predicting one class: {100 / max(len(recalls), 1):.1f} %)"
+    return f"{right} ({guess})" if accuracy > baseline else f"{right}, no better than guessing ({guess})"
 
 
 def _found(measures: dict[str, Any]) -> str:
@@ -227,7 +265,7 @@ def _found(measures: dict[str, Any]) -> str:
     told = [f"{percent_text(own['recall'])} of {of_class}" for own, of_class in zip(known, rows, strict=True)]
     if len(told) > MAX_NAMED:
         return f"from {told[0]} to {told[-1]}"
-    return listed(told) or "no row, since none has a class of the model"
+    return listed(told) or "no row, since no label is a class of the model"
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -252,7 +290,7 @@ def metrics_section(view: View, judged: JudgedTable, found: Found, table: str) -
 def _reliability_part(view: View, found: dict[str, Any]) -> Section:
     chart = Marked(html=drawn("drawings", "reliability", found["reliability"], view.classes))
     note = view.said("reliability_2" if len(view.classes) == 2 else "reliability", "note")
-    return Section("Do probabilities mean what they say?", (chart, note), look="part")
+    return Section("Are the probabilities right?", (chart, note), look="part")
 
 
 def _risk_part(found: dict[str, Any]) -> Section:

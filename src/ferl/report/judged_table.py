@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import rankdata
 
 from ferl._models.decision import PROBABLE, Decision
 from ferl._models.evidence import Evidence
@@ -16,12 +17,13 @@ from ferl._tables.columns import Column
 from ferl._util.arrays import Bools, Floats, Ints
 from ferl._util.text import shown_line, shown_names
 from ferl.metrics import aurc, expected_calibration_error, risk_coverage_curve
-from ferl.metrics.comparison import GroupMetrics, count_groups, group_rows, positive_index
+from ferl.metrics.comparison import GroupMetrics, count_groups, group_rows, positive_index, wilson_interval
 
 Cell = Callable[[int, int], Any]
 
 NO_LABEL = -1  # the row's label is missing
 OTHER_LABEL = -2  # it is none of the model's classes
+NORMAL_95 = 1.96  # standard deviations to either side that hold 95 %
 N_BINS = 15  # of confidence, as in expected_calibration_error
 MAX_LINES = 6  # classes whose calibration is drawn
 MAX_POINTS = 200  # of a curve
@@ -285,6 +287,8 @@ def measures(judged: JudgedTable, classes: list[str]) -> dict[str, Any] | None:
         "n_without_label": judged.n_rows - n,
         "n_other_labels": int((truth < 0).sum()),
         "accuracy": float(correct.mean()),
+        "accuracy_range": _range_text(wilson_interval(int(correct.sum()), n), 100, 1, " %"),
+        **_auc_figures(truth, label, confidence, n_classes),
         "commonest": commonest,
         "baseline": float((truth == commonest).mean()),
         "n_answered": int(answered.sum()),
@@ -310,6 +314,48 @@ def measures(judged: JudgedTable, classes: list[str]) -> dict[str, Any] | None:
         "reliability": judged.calibration(classes),
         "risk_coverage": np.column_stack([coverage, risk])[thinned].tolist(),
     }
+
+
+def _range_text(ends: tuple[float, float], scale: float, decimals: int, unit: str) -> str:
+    return f"{' to '.join(f'{scale * end:.{decimals}f}' for end in ends)}{unit}"
+
+
+def _auc_figures(truth: Ints, label: Ints, confidence: Floats, n_classes: int) -> dict[str, Any]:
+    """The area under the ROC curve and its 95 % interval; nothing unless two classes have two rows each."""
+    if n_classes != 2 or min(int((truth == c).sum()) for c in (0, 1)) < 2:
+        return {"auc": None}
+    second = np.where(label == 1, confidence, 1.0 - confidence)
+    auc, ends = auc_interval(second[truth == 1], second[truth == 0])
+    return {"auc": auc, "auc_range": _range_text(ends, 1, 3, "")}
+
+
+def auc_interval(positive: Floats, negative: Floats) -> tuple[float, tuple[float, float]]:
+    """The area under the ROC curve by DeLong's method, with its 95 % interval.
+
+    Parameters
+    ----------
+    positive, negative : ndarray
+        Scores of the rows of either class, at least two each.
+
+    Returns
+    -------
+    auc : float
+    interval : tuple of float
+
+    Examples
+    --------
+    >>> auc, interval = auc_interval(np.array([0.9, 0.8, 0.4]), np.array([0.1, 0.5, 0.3, 0.2]))
+    >>> round(auc, 3), [round(end, 3) for end in interval]
+    (0.917, [0.686, 1.0])
+    """
+    n, m = len(positive), len(negative)
+    ranks = rankdata(np.concatenate([positive, negative]))
+    # For each row, the share of the rows of the other class on its right side.
+    above = (ranks[:n] - rankdata(positive)) / m
+    below = 1.0 - (ranks[n:] - rankdata(negative)) / n
+    auc = float(above.mean())
+    spread = NORMAL_95 * float(np.sqrt(above.var(ddof=1) / n + below.var(ddof=1) / m))
+    return auc, (max(auc - spread, 0.0), min(auc + spread, 1.0))
 
 
 def _parts(correct: Bools, abstains: Bools) -> dict[str, float]:

@@ -39,7 +39,7 @@ MAX_CARD_CLASSES = 6  # columns of points that a page has room for
 MAX_OPEN_RULES, MAX_OPEN_CURVES = 12, 6  # that are not folded away
 N_TINTS = 8  # colours of classes
 MAX_LETTERS = 300  # of what a line is about
-N_REASONS = 4  # for each row; what lenders name at most
+N_REASONS = 4  # for each row; lenders name at most four
 POINTS = Points()
 AND = Marked(" and ", tone="soft")
 
@@ -188,7 +188,7 @@ class View:
         return [
             Marked(str(rule.number), key=rule.number, name=f"rule-{rule.number}"),
             Marked(*joined, *more),
-            Marked(with_soft(rounded(rule.support), f"({100 * rule.share:.0f} %)"), key=rule.support),
+            Marked(with_soft(f"{rounded(rule.support)} rows", f"({100 * rule.share:.0f} %)"), key=rule.support),
         ]
 
     def _rules_section(self, about: str, table: Table) -> Section:
@@ -250,7 +250,7 @@ class TreeView(View):
     def sections(self) -> list[Section]:
         """Rules and tree."""
         table = Table(
-            ("#", "If", "Then", "Confidence", "Support"),
+            ("#", "If", "Then", "Confidence", "Applies to"),
             tuple(map(self._rule_row, self.rules)),
             "rllrr",
             "rule-table of-trees",
@@ -347,8 +347,9 @@ class RuleView(View):
         def figure(own: list[dict[str, Any]]) -> Marked:
             return Marked(html=drawn("shapes", "curves", own, names, top))
 
-        shown = figure(curves[:MAX_OPEN_CURVES]) if curves else self.said("no_curve", "note")
-        blocks: list[Block] = [self.said("curves", drawn=drawn_for, top=top), shown]
+        blocks: list[Block] = [self.said("no_curve", "note")]
+        if curves:
+            blocks = [self.said("curves", drawn=drawn_for, top=top), figure(curves[:MAX_OPEN_CURVES])]
         if len(curves) > MAX_OPEN_CURVES:
             n_more = counted(len(curves) - MAX_OPEN_CURVES, "more curve")
             blocks.append(Section(n_more, (figure(curves[MAX_OPEN_CURVES:]),)))
@@ -367,7 +368,7 @@ class RuleView(View):
         )
         if not rows and self.model.size_beside_rules:
             return Section("Rules", (self.said("no_rules", "note"),), name="rules")
-        heads = ("#", "About", "If", "Speaks for", "Weight", "Support")
+        heads = ("#", "About", "If", "Supports", "Weight", "Applies to")
         return self._rules_section(self.said("rules", "note"), Table(heads, rows, "rlllrr", "rule-table of-rules"))
 
     def _rule_row(self, group: int, shape: Curve | Interaction, rule: Statement) -> tuple[str, ...]:

@@ -7,6 +7,8 @@ import hashlib
 import json
 import math
 import os
+from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +30,13 @@ from ferl._util.files import replace_text
 from ferl._util.text import shown
 from ferl._util.threads import n_threads
 from ferl.report.charts import templates
-from ferl.report.content import summarise
+from ferl.report.content import ModelCard, summarise
 from ferl.report.judged_table import NO_LABEL, OTHER_LABEL, Cell, Groups, JudgedTable
 from ferl.rules import FERLClassifier
 
 _HERE = Path(__file__).parent
 ENGINE = ("ferl.js", "changes.js")  # what judges rows
+ABOUT_ROWS = {"summary", "card", "metrics", "abstained", "novel"}  # sections about the rows of a table
 PAGE = ("tools.js", "what_if.js", "page.js")  # what shows the answers
 # What would end a script element or, in old engines, a line of script; written so that JSON reads the same text.
 _ESCAPES = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
@@ -106,6 +109,9 @@ def write_report(
     table: str = "the table",
     groups: str | ArrayLike | None = None,
     decision: AnyDecision = "probable",
+    intended_use: str = "",
+    limits: str = "",
+    date: str = "",
 ) -> Path:
     """Write a report on a fitted classifier and a table: one HTML file that needs no network.
 
@@ -135,6 +141,10 @@ def write_report(
     decision : {"probable", "balanced", "mild"}, float, array-like or mapping, default="probable"
         How the labels that figures are about are chosen; see :meth:`ferl.FERLClassifier.predict`. Lists of rows show
         the most probable class, and the form shows both.
+    intended_use, limits : str, default=""
+        For the model card: what the model is for, and where it must not be used. Empty: the card reads "Not stated."
+    date : str, default=""
+        The date on the model card. Empty: today.
 
     Returns
     -------
@@ -154,7 +164,19 @@ def write_report(
     ...     path.read_text(encoding="utf-8")[:15]
     '<!doctype html>'
     """
-    replace_text(path, report_html(estimator, X, y, title=title, table=table, groups=groups, decision=decision))
+    page = report_html(
+        estimator,
+        X,
+        y,
+        title=title,
+        table=table,
+        groups=groups,
+        decision=decision,
+        intended_use=intended_use,
+        limits=limits,
+        date=date,
+    )
+    replace_text(path, page)
     return Path(path)
 
 
@@ -167,6 +189,9 @@ def report_html(
     table: str = "the table",
     groups: str | ArrayLike | None = None,
     decision: AnyDecision = "probable",
+    intended_use: str = "",
+    limits: str = "",
+    date: str = "",
 ) -> str:
     """The text of :func:`write_report`'s file."""
     model: Model = model_of(estimator, "write_report")
@@ -181,7 +206,64 @@ def report_html(
         judged.add(rows[block], None if truth is None else truth[block], _cells(model, given, first))
     if grouping is not None and (n_held := len(grouping.column.values)) != len(rows):
         raise ValueError(f"groups has {n_held} values and X has {len(rows)} rows; every row needs its value.")
-    return render(summarise(model, changed_parameters(estimator), judged, title, table, grouping))
+    card = ModelCard(intended_use, limits, date)
+    return render(summarise(model, changed_parameters(estimator), judged, title, table, grouping, card))
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A page that a notebook displays in a frame.
+
+    Attributes
+    ----------
+    html : str
+        The page, as :func:`write_report` writes it.
+    height : int
+        Height of the frame in pixels.
+    """
+
+    html: str
+    height: int = 760
+
+    def _repr_html_(self) -> str:
+        # The frame has an origin of its own and runs the scripts of the page alone.
+        look = f"width:100%;height:{self.height}px;border:1px solid #8886;border-radius:8px"
+        return f'<iframe sandbox="allow-scripts" style="{look}" srcdoc="{escape(self.html)}"></iframe>'
+
+    def __repr__(self) -> str:
+        return f"Shown({len(self.html.encode()) / 1000:.0f} kB)"
+
+
+def show(
+    estimator: FERLClassifier, X: ArrayLike | None = None, y: ArrayLike | None = None, *, height: int = 760
+) -> Shown:
+    """Show a fitted classifier in a notebook, with a form that predicts any row; as :meth:`ferl.FERLClassifier.show`.
+
+    Parameters
+    ----------
+    estimator : FERLClassifier or FERLTreeClassifier
+        Fitted.
+    X : array-like or data frame of shape (n_samples, n_features), default=None
+        Rows to judge. None: the form and the model alone.
+    y : array-like of shape (n_samples,), default=None
+        Their labels. None: metrics are left out.
+    height : int, default=760
+        Height of the frame in pixels.
+
+    Returns
+    -------
+    Shown
+        A notebook displays it.
+    """
+    if X is not None:
+        return Shown(report_html(estimator, X, y), height)
+    if y is not None:
+        raise ValueError("show has labels y and no rows X; pass both, or none.")
+    model: Model = model_of(estimator, "show")
+    page = summarise(model, changed_parameters(estimator), JudgedTable(model), None, "the table")
+    page["sections"] = [own for own in page["sections"] if own.name not in ABOUT_ROWS]
+    page["subject"] = page["subject"].split(", judged on ")[0]
+    return Shown(render(page), height)
 
 
 def _grouping(model: Model, X: Any, groups: str | ArrayLike | None) -> tuple[Any, Groups | None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import ceil, floor, log10
-from typing import Any
+from typing import Any, NamedTuple
 
 from ferl_bench.common_sets import common_sets_section
 from ferl_bench.headline import GOAL, Headline, against_best, against_paper, against_partial
@@ -39,6 +39,27 @@ GOALS: dict[str, dict[str, float]] = {
     },
 }
 """What was wanted of wide and compact rules, in the units of the table; less is better but for the accuracy."""
+
+
+TYPED = {
+    "FERL-wide": "FERLClassifier()",
+    **{f"FERL-wide, {n_rules} rules": f"max_rules={n_rules}" for n_rules in (50, 25, 15, 10, 6)},
+    "FERL-compact": "words=True",
+    "FERL-deep": 'tree "deep"',
+    "FERL-medium": 'tree "medium"',
+}
+"""What a user types for the methods of FERL in the picture; others of its methods are left out there."""
+ADD_UP = {typed for name, typed in TYPED.items() if name.startswith("FERL-wide")}
+
+
+class Point(NamedTuple):
+    """A method of the picture: its size, None without rules; its accuracy in percent; who made it."""
+
+    name: str
+    size: float | None
+    accuracy: float
+    is_ours: bool
+    is_interpretable: bool
 
 
 def run_frontier(request: Request, methods: Sequence[Method] | None = None) -> Report:
@@ -141,54 +162,56 @@ def _answer_notes(rows: Sequence[Row]) -> list[str]:
 
 
 def _draw(figure: Any, rows: Sequence[Row]) -> None:
-    """Plot accuracy against size: a filled mark is ours, a hollow one the paper's, with a line between the two.
+    """Plot accuracy against size. Methods that do not have all data sets are left out."""
+    few = partial_rows(rows)
+    points = [
+        Point(row.method.name, row.centre("size"), 100 * accuracy, row.method.is_ours, row.method.is_interpretable)
+        for row in rows
+        if row not in few and (accuracy := row.centre("accuracy")) is not None
+    ]
+    draw_points(figure, points)
 
-    A line joins the sizes of wide rules. Interpretable methods that have no rules are dotted lines. Methods that have
-    not all data sets are left out.
+
+def draw_points(figure: Any, points: Sequence[Point]) -> None:
+    """Plot accuracy against the number of rules, with the names that a user types for the methods of FERL.
+
+    A line joins the sizes of rules that add up. Interpretable methods that have no rules are dotted lines.
     """
     axes = figure.add_subplot()
-    few = partial_rows(rows)
-    marks: list[tuple[float, float]] = []
-    names: dict[str, tuple[float, float]] = {}
-    for row in rows:
-        size, accuracy, paper = row.centre("size"), row.centre("accuracy"), row.method.paper
-        if accuracy is None or row in few or row.method.name.endswith("vote"):  # a vote: the same trees once more
-            continue
-        if size is None:
-            if row.method.is_interpretable:
-                _draw_level(axes, row.method.name, 100 * accuracy)
-            continue
-        points = [(size, 100 * accuracy)]
-        if "size" in paper and "accuracy" in paper:
-            points.append((paper["size"], paper["accuracy"]))
-        colour = "tab:red" if row.method.is_ours else "tab:blue" if row.method.is_interpretable else "tab:gray"
-        axes.plot(*zip(*points, strict=True), color=colour, linewidth=1, alpha=0.5)
-        axes.scatter(*points[0], s=60, color=colour, zorder=3)
-        axes.scatter(*points[-1], s=60, facecolors="none", edgecolors=colour)
-        names[row.method.name] = points[0]
-        marks += points
-    wide = sorted(mark for name, mark in names.items() if name.startswith("FERL-wide"))
-    axes.plot([size for size, _ in wide], [accuracy for _, accuracy in wide], color="tab:red", linewidth=1)
+    marks: dict[str, tuple[float, float]] = {}
+    levels: list[Any] = []
+    for point in points:
+        name = TYPED.get(point.name, "") if point.is_ours else point.name
+        if point.size is None and point.is_interpretable:
+            levels.append(_draw_level(axes, name, point.accuracy))
+        elif point.size is not None and name:
+            colour = "tab:red" if point.is_ours else "tab:blue" if point.is_interpretable else "tab:gray"
+            marks[name] = (point.size, point.accuracy)
+            axes.scatter(*marks[name], s=36, color=colour, zorder=3)
+    added_up = sorted(mark for name, mark in marks.items() if name in ADD_UP)
+    axes.plot([size for size, _ in added_up], [accuracy for _, accuracy in added_up], color="tab:red", linewidth=1)
     axes.set_xscale("log")
     if marks:
         # Whole decades and whole percents around the marks: a short axis would make noise look like a difference.
-        sizes, accuracies = zip(*marks, strict=True)
+        sizes, accuracies = zip(*marks.values(), strict=True)
         axes.set_xlim(10 ** floor(log10(min(sizes))), 10 ** ceil(log10(max(sizes) + 1)))
         low, high = axes.get_ylim()
         axes.set_ylim(floor(min(low, *accuracies)) - 1, ceil(max(high, *accuracies)) + 1)
-    axes.xaxis.set_major_formatter("{x:g}")
+    axes.xaxis.set_major_formatter("{x:,.0f}")
     axes.set_xlabel("rules or leaves (log scale)")
     axes.set_ylabel("accuracy, %")
-    axes.set_title("Filled: measured here; hollow: the paper's figure. Red: FERL; grey: ensembles.", fontsize="medium")
+    axes.set_title(
+        "Mean accuracy of all data sets. Red: FERL; blue: interpretable; grey: ensembles.", fontsize="medium"
+    )
     axes.grid(alpha=0.3)
-    label_marks(axes, names, marks)
+    label_marks(axes, marks, list(marks.values()), levels)
 
 
-def _draw_level(axes: Any, name: str, accuracy: float) -> None:
-    """Draw the accuracy of a method that has no rules, its name at the right end."""
+def _draw_level(axes: Any, name: str, accuracy: float) -> Any:
+    """Draw the accuracy of a method that has no rules, and return its name at the right end."""
     axes.axhline(accuracy, color="tab:blue", linewidth=1, linestyle=":", alpha=0.7)
     place = {"xycoords": ("axes fraction", "data"), "xytext": (-4, 2), "textcoords": "offset points", "ha": "right"}
-    axes.annotate(name, (1, accuracy), fontsize="small", color="tab:blue", **place)
+    return axes.annotate(name, (1, accuracy), fontsize="small", color="tab:blue", **place)
 
 
 TABLE = Table(

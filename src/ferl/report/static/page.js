@@ -91,16 +91,6 @@
     document.addEventListener("keydown", (event) => event.key === "Escape" && hide());
   }
 
-  // Paper cannot be unfolded.
-  function unfoldedPrint() {
-    let closed = [];
-    window.addEventListener("beforeprint", () => {
-      closed = [...document.querySelectorAll("details:not([open])")];
-      closed.forEach((own) => (own.open = true));
-    });
-    window.addEventListener("afterprint", () => closed.forEach((own) => (own.open = false)));
-  }
-
   function choosableTheme() {
     const button = byId("theme"), names = { auto: "as the system has them", light: "light", dark: "dark" };
     // Where storage is forbidden the choice lasts as long as the page.
@@ -138,7 +128,6 @@
 
   const showAllRules = sortableRules();
   foldable();
-  unfoldedPrint();
   explainedWords();
   choosableTheme();
   markedSection();

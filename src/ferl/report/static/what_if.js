@@ -10,6 +10,7 @@ const ferlPage = (() => {
   const MOST_CLASSES = 12;
   const MOST_MOVES = 8; // features of a balance
   const MOST_CHANGES = 5;
+  const MOST_BLAMED = 3; // values outside the training range that a sentence names
   const MOST_OPEN = 8; // features of the form that are not folded away
   const SECOND_REASON = 0.5; // of the first one, that a feature weighs which is named beside it
   const LEAST_MOVE = 0.005; // weight that two decimals show
@@ -144,7 +145,7 @@ const ferlPage = (() => {
     form.append(...asked.slice(0, first).map((j) => controls[j].field));
     const rest = asked.slice(first);
     folded(`${many(rest)} of less weight`, rest, false);
-    folded(`${many(others)} that no rule asks; only novelty counts ${others.length === 1 ? "it" : "them"}`, others, features.length <= MOST_OPEN);
+    folded(`${many(others)} that the model does not read; only novelty counts ${others.length === 1 ? "it" : "them"}`, others, features.length <= MOST_OPEN);
   }
 
   function change(j, value, typedIn) {
@@ -173,7 +174,7 @@ const ferlPage = (() => {
     byId("foundation").replaceChildren(
       ...(answer.rows === undefined ? [] : [element("p", { id: "rows" }, "The answer rests on ", term("rows behind", rowsText(answer.rows)), ".")]),
       evidenceLine("ignorance", answer.ignorance), evidenceLine("conflict", answer.conflict),
-      evidenceLine("support lost", answer.supportDeficit.reduce((sum, part) => sum + part, 0)));
+      evidenceLine("outside the training range", answer.supportDeficit.reduce((sum, part) => sum + part, 0), "support-lost"));
     showNovelty(answer);
     kind.show(answer);
     if (data.reasons) showReasons(answer);
@@ -195,7 +196,7 @@ const ferlPage = (() => {
     byId("sentence").textContent = isChanged() || !state.row.sentence ? sentence(answer) : state.row.sentence;
     const truth = state.row.truth ? `${isChanged() ? "The label of the row as it was:" : "Its label is"} ${state.row.truth}.` : "";
     const chosen = data.decision ? engine.decided(answer, data.decision) : answer.label;
-    const decision = data.decision ? [`By the decision of this page the label ${isOpen ? "would be" : "is"} `, element("strong", { id: "decided" }, classes[chosen]), ". "] : [];
+    const decision = data.decision ? [`By the decision of this page, the label ${isOpen ? "would be" : "is"} `, element("strong", { id: "decided" }, classes[chosen]), ". "] : [];
     byId("verdict-note").replaceChildren(...decision, truth);
   }
 
@@ -214,14 +215,29 @@ const ferlPage = (() => {
     const probability = probabilityOf(answer), named = order(answer).filter((c) => answer.set[c]).slice(0, 3)
       .map((c) => `${classes[c]} (${percent(probability[c])})`);
     const about = data.target ? `${data.target}: ` : "";
-    if (abstains(answer) && answer.ignorance === 1) return `${about}No answer: no training row supports one.`;
+    if (abstains(answer) && answer.ignorance === 1) return `${about}No answer: ${blamed(answer) || "no training row supports one"}.`;
     if (abstains(answer)) return `${about}No answer, ${listed(named, "or")}: ${reasonForSet(answer)}.`;
     return `${about}${listed(named, "or")}${kind.reason(answer)}.`;
   }
 
+  // The values that no training row comes near, the worst first, and what training rows have instead.
+  function blamed(answer) {
+    const outside = features.map((_, j) => j).filter((j) => answer.supportDeficit[j] > LEAST_MOVE)
+      .sort((i, j) => answer.supportDeficit[j] - answer.supportDeficit[i]);
+    const texts = outside.slice(0, MOST_BLAMED).map((j) => `${features[j].name} is ${valueText(j)}${usualRange(j)}`);
+    const hidden = outside.length - texts.length;
+    return listed(hidden > 0 ? [...texts, `${hidden} more values lie outside the training range`] : texts);
+  }
+
+  function usualRange(j) {
+    const seen = features[j].seen;
+    if (!seen || !seen.every(Number.isFinite)) return "";
+    return `, training rows have ${seen[0] === seen[1] ? told(j, seen[0]) : `${told(j, seen[0])} to ${told(j, seen[1])}`}`;
+  }
+
   function reasonForSet(answer) {
     const lost = answer.supportDeficit.reduce((sum, part) => sum + part, 0);
-    if (lost > 0.5) return "values lie outside the training range";
+    if (lost > 0.5) return blamed(answer) || "values lie outside the training range";
     const isEnough = Math.max(...probabilityOf(answer)) >= SET_LEVEL || 1 - answer.ignorance < SET_LEVEL;
     const isIgnorant = answer.rows !== undefined && isEnough && answer.ignorance >= MUCH_IGNORANCE;
     return isIgnorant ? `few training rows are like this row. The answer rests on ${rowsText(answer.rows)}` : kind.divided;
@@ -261,14 +277,14 @@ const ferlPage = (() => {
     const low = Math.max(0, Math.floor(100 * belief + 1e-7)) / 100, high = Math.min(1, Math.ceil(100 * plausibility - 1e-7) / 100);
     const text = `${name}: probability ${percent(probability)}, at least ${percent(belief)}, at most ${percent(plausibility)}`;
     return element("div", { className: "meter" }, element("span", { className: `chip ${tint(c)}` }, name),
-      bar(text, [plausibility, "maybe"], [belief, "fill"]),
+      bar(text, [plausibility, `maybe ${tint(c)}`], [belief, tint(c)]),
       element("span", { className: "num" }, element("strong", {}, figure(probability, percent(probability), `probability-${c}`)), " (",
         figure(belief, fixed(low), `belief-${c}`), " to ", figure(plausibility, fixed(high), `plausibility-${c}`), ")"));
   }
 
-  function evidenceLine(name, value) {
+  function evidenceLine(name, value, key = name) {
     return element("div", { className: "meter" }, term(name), bar(`${name} ${fixed(value)}`, [value, "low"]),
-      figure(value, fixed(value), name.replace(" ", "-")));
+      figure(value, fixed(value), key));
   }
 
   // ------------------------------------------------------------------------------------------------------------------
@@ -293,7 +309,7 @@ const ferlPage = (() => {
     const { share, text, full } = unusual(answer.novelty);
     byId("unusual").replaceChildren(
       element("div", { className: "meter" }, term("novelty"), bar(`novelty: ${text}`, [share, "low"]), figure(answer.novelty, amount(answer.novelty), "novelty")),
-      element("p", { className: "note" }, state.values.every(Number.isNaN) ? "All values are missing: nobody can say how unusual the row is." : `${text[0].toUpperCase()}${text.slice(1)}. ${full}`));
+      element("p", { className: "note" }, state.values.every(Number.isNaN) ? "All values are missing, so there is nothing to compare with the training rows." : `${text[0].toUpperCase()}${text.slice(1)}. ${full}`));
     const parts = answer.noveltyByFeature, from = features.map((_, j) => j).filter((j) => parts[j] > 0).sort((i, j) => parts[j] - parts[i]);
     const lines = from.slice(0, MOST_PARTS).map((j) => {
       const part = isFinite(answer.novelty) ? parts[j] / answer.novelty : Number(!isFinite(parts[j]));
@@ -319,7 +335,7 @@ const ferlPage = (() => {
 
   function fillChanges(answer) {
     const lines = [], say = (...parts) => lines.push(element("li", {}, ...parts));
-    if (abstains(answer)) say("There is no label that could change.");
+    if (abstains(answer)) say("The row has no label that could change.");
     else {
       const label = classes[answer.label], certified = isChanged() ? null : state.row.certified;
       if (certified) say(term("certificate", "Proven"), `: the label stays ${label} as long as no number moves by more than ${certified}.`);
@@ -342,7 +358,7 @@ const ferlPage = (() => {
     button.setAttribute("aria-label", `Try ${feature.name} ${words}`);
     button.addEventListener("click", () => change(j, to));
     return [`If ${feature.name} were ${words} instead of ${valueText(j)}${far}: `,
-      element("strong", {}, isSilent ? "no answer, because no rule speaks there" : classes[label]), " ", button];
+      element("strong", {}, isSilent ? "no answer, because no rule applies there" : classes[label]), " ", button];
   }
 
   // What cost the row points on its way to the second most probable class, unless the reader chooses another one.
@@ -355,8 +371,8 @@ const ferlPage = (() => {
       byId("points").replaceChildren("The row has ", figure(total, fixed(total, 0), "points"), ` points for ${classes[1]}. `);
     }
     const found = ferlChanges.reasons(engine, data.reasons, answer, positive).map((own) =>
-      element("li", { "data-lost": String(own.lost) }, reasonText(own)));
-    if (!found.length) found.push(element("li", { className: "note" }, `Nothing cost it points on its way to ${classes[positive]}.`));
+      element("li", { "data-lost": String(own.lost) }, reasonText(answer, own)));
+    if (!found.length) found.push(element("li", { className: "note" }, `No value lost points on the way to ${classes[positive]}.`));
     byId("reason-codes").replaceChildren(...found);
     byId("reason-towards").textContent = choice.value === "" ? `: ${classes[positive]}` : "";
   }
@@ -395,7 +411,9 @@ const ferlPage = (() => {
     if (hidden.length)
       steps.push({ name: `${hidden.length} other ${hidden.length === 1 ? "feature" : "features"}`, value: "", size: hidden.reduce((sum, j) => sum + moves[j], 0), key: "moves-rest" });
     const base = usual.reduce((sum, own) => sum + own, 0), total = apart(answer.scores);
-    byId("balance-title").textContent = `What supports ${classes[towards]} (+) and ${classes[against]} (-)`;
+    const rest = total - base - steps.reduce((sum, own) => sum + own.size, 0);
+    if (Math.abs(rest) >= LEAST_MOVE) steps.push({ name: "class frequencies", value: "instead of what is withheld", size: rest, key: "moves-frequencies" });
+    byId("balance-title").textContent = `Odds of ${classes[towards]}${classes.length > 2 ? ` against ${classes[against]}` : ""}, value by value`;
     byId("balance").replaceChildren(...waterfall(base, steps, total, tint(towards), tint(against)));
   }
 
@@ -426,13 +444,25 @@ const ferlPage = (() => {
         drawing("rect", { width: 100, height: 10, class: "track" }), step, zero);
       const label = element("span", {}, name);
       if (value) label.append(" ", element("span", { className: "soft" }, value));
-      return element("div", { className: "meter" }, label, picture, figure(size, signed(size), key));
+      const isSum = key === "base" || key === "sum";
+      return element("div", { className: "meter" }, label, picture, figure(size, isSum ? oddsText(size) : factorText(size), key));
     };
     return [
       line("average training row", "", 0, base, base, "base"),
       ...steps.map((step, k) => line(step.name, step.value, ends[k + 1], ends[k + 2], step.size, step.key)),
-      line("sum", "", 0, total, total, "sum"),
+      line("this row", "", 0, total, total, "sum"),
     ];
+  }
+
+  // What a weight of evidence does to the odds.
+  function factorText(weight) {
+    const factor = Math.exp(Math.abs(weight)), text = factor < 10 ? fixed(factor, 2) : factor < 1e6 ? short(Number(factor.toPrecision(3))) : "10^" + fixed(Math.abs(weight) / Math.LN10, 0);
+    return Math.abs(weight) < LEAST_MOVE ? "x 1" : `${weight > 0 ? "x" : "/"} ${text}`;
+  }
+
+  function oddsText(weight) {
+    const odds = Math.exp(weight);
+    return `${odds >= 1e6 || odds < 1e-6 ? odds.toExponential(1) : short(Number(odds.toPrecision(3)))} to 1`;
   }
 
   // Where the row's values lie on the curves.
@@ -444,7 +474,7 @@ const ferlPage = (() => {
       if (!chart) continue;
       chart.querySelector(".mark")?.remove();
       const share = (value - Number(chart.dataset.low)) / (Number(chart.dataset.high) - Number(chart.dataset.low));
-      if (share >= 0 && share <= 1) chart.append(drawing("path", { d: `M${38 + 274 * share} 10 V130`, class: "mark" }));
+      if (share >= 0 && share <= 1) chart.append(drawing("path", { d: `M${46 + 266 * share} 10 V130`, class: "mark" }));
     }
   }
 
@@ -463,7 +493,7 @@ const ferlPage = (() => {
       return element("li", {}, first, element("div", {}, link, ...told));
     });
     if (fired.length > most) lines.push(element("li", { className: "note" }, element("span"), `and ${fired.length - most} weaker ${fired.length === most + 1 ? "one" : "ones"}`));
-    if (!fired.length) lines.push(element("li", {}, element("span"), "None: nothing that was learned applies to this row."));
+    if (!fired.length) lines.push(element("li", {}, element("span"), "No rule applies to this row."));
     byId("fired").replaceChildren(...lines);
   }
 
@@ -494,7 +524,8 @@ const ferlPage = (() => {
 
   function loadRow(index) {
     if (index in rows) return load(rows[index].values, rows[index]);
-    load(features.map((feature) => (feature.kind === "category" || feature.words ? 0 : (feature.low + feature.high) / 2)));
+    const middle = ({ low, high, date, is_whole: isWhole }) => (date || isWhole ? Math.round((low + high) / 2) : Number(short((low + high) / 2)));
+    load(features.map((feature) => (feature.kind === "category" || feature.words ? 0 : middle(feature))));
   }
 
   const page = { engine, data, load, answer: null };
