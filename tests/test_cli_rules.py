@@ -62,7 +62,7 @@ def test_explain_tells_the_story_of_a_row_of_a_wide_model(tmp_path, folder):
     options = ["--target", "y", "--drop", "name", "--categorical", "code", "--model", "rules", "--set", "max_rules=20"]
     ferl("fit", folder / "train.csv", *options, "-o", path)
     text = ferl("explain", path, folder / "new.csv", "--row", "1", "--plain").output
-    assert "What speaks for yes (+) and for no (-)" in text
+    assert len(text.splitlines()) <= 8
     assert "average training row" in text
     assert text.splitlines()[0] in ferl("explain", path, folder / "new.csv", "--row", "1").output
     story = json.loads(ferl("explain", path, folder / "new.csv", "--row", "1", "--json").stdout)

@@ -43,8 +43,8 @@ def test_answers_of_fifty_percent_from_many_and_from_few_rows_are_told_apart():
     assert evidence.rows[1] < 10
     assert evidence.ignorance[0] < 0.01
     assert evidence.ignorance[1] > 0.1
-    assert "The answer rests on about 690 training rows." in str(model.explain(many))
-    assert "The answer rests on about 4 training rows." in str(model.explain(few))
+    assert "the estimate rests on about 690 similar" in model.explain(many).to_text(200)
+    assert "the estimate rests on only about 4 similar" in model.explain(few).to_text(200)
 
 
 def test_rows_ignorance_and_support_fit_together(iris):

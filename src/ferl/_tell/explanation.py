@@ -499,7 +499,7 @@ class Explanation(Readable):
         support = [own for own in self.effects if own.weight >= LEAST_TOLD]
         if self.rival is None or self.ignorance == 1 or not any(own.weight for own in self.effects):
             return []
-        best, than = self._labels[self.best], "compared with the average training row"
+        best, than = self._labels[self.best], f"compared with {self._reference}"
         if not support and self.abstains:
             return []
         if not support:
@@ -509,6 +509,11 @@ class Explanation(Readable):
         if len(self.classes) > 2:
             effect = f"{odds} against {self._labels[self.rival]}, {than}"
         return [f"Main reason: {support[0].clause} ({effect})."]
+
+    @property
+    def _reference(self) -> str:
+        """What effects compare the row with."""
+        return "the average training row"
 
     def _also(self) -> list[str]:
         """Other features for the answer, and features against it, the largest effects first."""
