@@ -42,8 +42,8 @@ from ferl._tables.table_files import (
     text_as_numbers,
     with_decimal_points,
 )
-from ferl._tables.values import spelled_number
-from ferl._util.text import shown
+from ferl._tables.values import MISSING, spelled_number
+from ferl._util.text import counted, shown
 from ferl.rules import FERLClassifier
 from ferl.saving import save_model
 from ferl.trees import FERLTreeClassifier
@@ -282,6 +282,12 @@ def _note_categories(text: pa.ChunkedArray, name: str) -> bool:
         note(
             f"column {name!r} has {len(counts):,} categories in {n_rows:,} rows, as {kind} have; to leave it out, add "
             f"--drop {shlex.quote(name)}"
+        )
+    elif markers := [value for value in counts if value.strip() in MISSING]:
+        n_marked = sum(counts[value] for value in markers)
+        note(
+            f"column {name!r} has the category {', '.join(map(shown, markers))} in {counted(n_marked, 'row')}. If that "
+            f"stands for missing values, add --missing {shlex.quote(','.join(markers))}"
         )
     else:
         return False
