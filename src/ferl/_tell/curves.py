@@ -376,7 +376,7 @@ class ScoreLine:
     Attributes
     ----------
     name : str
-        The feature, the features of a rule or a map on several ("income and age"), or "rule 7" for a rule in words.
+        The feature, or "rule 7" for a rule on several features.
     when : str
         For which values the line counts.
     rules : tuple of int
@@ -471,11 +471,7 @@ class ScoreTable:
                 continue
             for rule in shape.rules:
                 when, own = self.style.conditions(told[rule]) or "always", self.weight[rule]
-                columns = dict.fromkeys(self.model.term_columns[rule])
-                name = f"rule {self.model.numbers[rule]}"  # in words: a feature has several, each with its conditions
-                if len(columns) > 1:
-                    name = " and ".join(self.style.names[column] for column in columns)
-                found.append(ScoreLine(name, when, (rule,), np.nan, np.nan, own, own))
+                found.append(ScoreLine(f"rule {self.model.numbers[rule]}", when, (rule,), np.nan, np.nan, own, own))
             for term in shape.pictures:
                 found += self._map_lines(term, most)
         return found

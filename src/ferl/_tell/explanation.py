@@ -546,6 +546,9 @@ class Explanation(Readable):
         then = f" (then {spoken(change.label)})" if len(self.classes) > 2 else ""
         if not isinstance(change.to, float) or is_meaning(change.to):
             return f"{name} {to} instead of {value_text(change.value)}{then}"
+        if getattr(change.to, "step", ""):  # a date
+            later = "later" if change.to > change.value else "earlier"
+            return f"{name} {to}, {difference_text(change.to, change.value)} {later}{then}"
         return f"{name} {'up' if change.to > change.value else 'down'} to {to}{then}"
 
     def _stable_line(self) -> list[str]:

@@ -22,7 +22,7 @@ from ferl._models.evidence import Evidence
 from ferl._models.rule_model import RuleModel
 from ferl._sklearn import Interval, fit_context
 from ferl._tell.conditions import MAX_LISTED
-from ferl._tell.curves import OUTSIDE_CARD, Points, ScoreTable, read_score_table
+from ferl._tell.curves import OUTSIDE_CARD, Points, ScoreLine, ScoreTable, read_score_table
 from ferl._tell.page import Section, Table, as_html, as_text, escaped, latex_table
 from ferl._tell.reasons import POINTS_TO_DOUBLE, Reason, read_reasons
 from ferl._tell.statements import Style, in_sentence, reader_names
@@ -471,10 +471,10 @@ class Scorecard(ClassifierMixin, Wrapper):
         heads, rows, last = self._heads(style), [], ""
         for line in table.with_base():
             first, *more = textwrap.wrap(one_line(line.when), WHEN_WIDTH) or [""]
-            name = "" if line.name == last else cut(one_line(line.name), MAX_LETTERS)
-            rows.append((name, first, *self._count.texts(line)))
+            name = self._name(line, style)
+            rows.append(("" if name == last else cut(one_line(name), MAX_LETTERS), first, *self._count.texts(line)))
             rows += [("", text, *[""] * len(heads)) for text in more]
-            last = line.name
+            last = name
         heads = [cut(one_line(own), MAX_LETTERS) for own in heads]
         return Table(("", "", *heads), tuple(rows), "ll" + "r" * len(heads)), tuple(self._meaning(style))
 
@@ -538,7 +538,11 @@ class Scorecard(ClassifierMixin, Wrapper):
         table, style = self._table(feature_names, class_names)
         heads = self._heads(style)
         rows = [
-            (escaped(line.name), escaped(line.when), *(text.replace("-", "$-$") for text in self._count.texts(line)))
+            (
+                escaped(self._name(line, style)),
+                escaped(line.when),
+                *(text.replace("-", "$-$") for text in self._count.texts(line)),
+            )
             for line in table.with_base()
         ]
         notes = [escaped(text) for text in self._meaning(style)]
@@ -644,7 +648,7 @@ class Scorecard(ClassifierMixin, Wrapper):
         lines = table.with_base()
         labels = [""] if len(table.base) == 1 else [f"({label})" for label in style.classes]
         columns: dict[str, list[Any]] = {
-            "feature": [line.name for line in lines],
+            "feature": [self._name(line, style) for line in lines],
             "when": [line.when for line in lines],
             "from": [line.low if math.isfinite(line.low) else None for line in lines],
             "to": [line.high if math.isfinite(line.high) else None for line in lines],
@@ -654,6 +658,14 @@ class Scorecard(ClassifierMixin, Wrapper):
             columns[f"points_to{label}"] = [self._number(line.end[k]) for line in lines]
         columns["rules"] = [", ".join(str(self._model().numbers[rule]) for rule in line.rules) for line in lines]
         return columns
+
+    def _name(self, line: ScoreLine, style: Style) -> str:
+        """What a line is about; a rule on several features by their names, one in words by its number."""
+        model = self._model()
+        if line.rules and line.name == f"rule {model.numbers[line.rules[0]]}":
+            columns = dict.fromkeys(model.term_columns[line.rules[0]])
+            return " and ".join(style.names[column] for column in columns) if len(columns) > 1 else line.name
+        return line.name
 
     def _number(self, points: float) -> float | int:
         return int(points) if self.rounded else float(points)

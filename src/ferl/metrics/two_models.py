@@ -184,7 +184,7 @@ class Comparison(Readable):
             Section("Who is right", (Table(("", "rows", ""), counts),)),
         ]
         if rows:
-            heads = ("row", "truth", a, b, f"{a}: probability of the truth", f"{b}: probability of the truth")
+            heads = ("row", "truth", a, b, f"truth by {a}", f"truth by {b}")
             page.append(Section("Where they differ most", (Table(heads, rows, "rlllrr"),)))
         if self.features:
             used = tuple(
