@@ -153,7 +153,7 @@ def test_a_level_beside_calibrated_sets_is_refused(iris, tmp_path):
     command = ["calibrate", tmp_path / "model.json", tmp_path / "rows.csv", "--target", "kind"]
     ferl(*command, "-o", tmp_path / "promise.json")
     predict = ["predict", tmp_path / "model.json", tmp_path / "rows.csv", "--calibration", tmp_path / "promise.json"]
-    assert "--level is 0.8, but the sets are those of --calibration" in refused(*predict, "--level", 0.8, "-o", "-")
+    assert "--level is 0.8, but --calibration determines the sets" in refused(*predict, "--level", 0.8, "-o", "-")
 
 
 def test_less_is_said_by_conformal_plausibility_where_fewer_rows_are_behind():

@@ -105,14 +105,14 @@ def run_compare(asked: Namespace) -> None:
 
 @dataclass(frozen=True, eq=False)
 class ByClass:
-    """Rows of each class, and how many of them something is true of: recall, or how often sets hold the class.
+    """Number of rows of each class, and of the rows among them that meet a condition: recall, or coverage of sets.
 
     Attributes
     ----------
     classes : sequence of str
         Labels, as people read them.
     n_rows, n_hit : ndarray of shape (n_classes,)
-        Number of rows, and of those that it is true of.
+        Number of rows, and of rows that meet the condition.
     """
 
     classes: Sequence[str]
@@ -169,7 +169,7 @@ class Judged:
     classes : list of str
         Labels, as people read them.
     truth : ndarray of shape (n_samples,)
-        Index of each row's class; -1: a label that is none of the model's.
+        Index of each row's class; -1: the label is no class of the model.
     label : ndarray of shape (n_samples,)
         Index of the class that is chosen; of an abstaining row, of the one that would be.
     confidence : ndarray of shape (n_samples,)
@@ -200,12 +200,12 @@ class Judged:
 
     @property
     def recall(self) -> ByClass:
-        """Of each class, how many of its rows are found."""
+        """How many rows of each class are found."""
         return ByClass.of(self.classes, self.truth, self.right)
 
     @property
     def coverage(self) -> ByClass:
-        """Of each class, how many of its rows have it in their set."""
+        """How many rows of each class have it in their set."""
         return ByClass.of(self.classes, self.truth, self.covered)
 
     @property
@@ -219,19 +219,19 @@ class Judged:
 
     @cached_property
     def costs(self) -> tuple[float, float] | None:
-        """What answers cost a row, and the least that always saying one class would; None: without costs."""
+        """The mean cost of a row, and the least cost of always predicting one class; None: without costs."""
         known, n_classes = self.truth >= 0, len(self.classes)
         code = self.truth[known].astype(np.int64) * n_classes + self.label[known]
         return self.rule.decision.mean_cost(np.bincount(code, minlength=n_classes**2).reshape(n_classes, -1))
 
     def accuracy_text(self) -> str:
-        """Accuracy, and that of always saying the commonest class."""
+        """Accuracy, beside the accuracy of always predicting the commonest class."""
         n_rows = self.recall.n_rows
         baseline = f"always saying {self.classes[int(np.argmax(n_rows))]} gives {n_rows.max() / len(self.truth):.1%}"
         return f"{self.right.mean():.1%} of {len(self.truth):,} rows; {baseline}"
 
     def lines(self, name: str) -> list[str]:
-        """What to print of the rows that were not learned from."""
+        """The figures of held-out rows, as lines to print."""
         recall, auc = self.recall, self.auc
         found = {"accuracy": self.accuracy_text(), "recall": recall.text()}
         if self.rule.decision.is_for_recall and recall.mean is not None:

@@ -82,7 +82,7 @@ def rule_of(asked: Namespace, model: Model) -> Rule:
     if asked.level is not None:
         check_rules(model, "--level", asked.model)
         if conformal is not None:
-            raise CommandError(f"--level is {asked.level:g}, but the sets are those of --calibration. Use --alpha.")
+            raise CommandError(f"--level is {asked.level:g}, but --calibration determines the sets. Use --alpha.")
         if not 0 < asked.level <= 1:
             raise CommandError(f"--level is {asked.level:g}; it must be above 0 and at most 1, such as 0.8.")
     if promised is not None and promised.control is not None:

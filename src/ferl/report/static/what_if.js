@@ -371,7 +371,7 @@ const ferlPage = (() => {
       byId("points").replaceChildren("The row has ", figure(total, fixed(total, 0), "points"), ` points for ${classes[1]}. `);
     }
     const found = ferlChanges.reasons(engine, data.reasons, answer, positive).map((own) =>
-      element("li", { "data-lost": String(own.lost) }, reasonText(answer, own)));
+      element("li", { "data-lost": String(own.lost) }, reasonText(own)));
     if (!found.length) found.push(element("li", { className: "note" }, `No value lost points on the way to ${classes[positive]}.`));
     byId("reason-codes").replaceChildren(...found);
     byId("reason-towards").textContent = choice.value === "" ? `: ${classes[positive]}` : "";
