@@ -3,14 +3,17 @@
 from ferl._tell.reasons import Reason
 from ferl.export.graphviz import export_graphviz
 from ferl.export.latex import export_latex
+from ferl.export.plain_code import export_c, export_python
 from ferl.export.scorecard import Scorecard, export_scorecard, reason_codes
 from ferl.export.text import export_text, overview, rules_frame, splits_frame
 
 __all__ = [
     "Reason",
     "Scorecard",
+    "export_c",
     "export_graphviz",
     "export_latex",
+    "export_python",
     "export_scorecard",
     "export_text",
     "overview",
