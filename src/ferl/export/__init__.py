@@ -5,6 +5,7 @@ from ferl.export.graphviz import export_graphviz
 from ferl.export.latex import export_latex
 from ferl.export.plain_code import export_c, export_python
 from ferl.export.scorecard import Scorecard, export_scorecard, reason_codes
+from ferl.export.sql import export_sql
 from ferl.export.text import export_text, overview, rules_frame, splits_frame
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "export_latex",
     "export_python",
     "export_scorecard",
+    "export_sql",
     "export_text",
     "overview",
     "reason_codes",

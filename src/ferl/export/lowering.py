@@ -369,7 +369,7 @@ def _(
         return Term(
             block.term_columns[index],
             lambda c: entry(value[:, c], at),
-            lambda label: entry(value.ravel(), at * float(n_classes) + label),
+            lambda label: entry(value.ravel(), program.keep(at * float(n_classes) + label)),
         )
 
     def leverage() -> Value:
@@ -530,7 +530,7 @@ def _add_reasons(
             most = program.keep(largest(found))
             is_most = [Value("and", (own.equals(most), own > _NOTHING_ADDED)) for own in found]
             first = program.keep(_first(is_most, -1.0))
-            chosen = program.keep(choose(first < 0.0, -1.0, entry([*features], largest([first, 0.0]))))
+            chosen = program.keep(choose(first < 0.0, -1.0, entry([*features], program.keep(largest([first, 0.0])))))
             found = [program.keep(choose(first.equals(float(k)), -1.0, own)) for k, own in enumerate(found)]
         program.outputs.append(Output("reason", chosen, place, names))
 
