@@ -491,7 +491,8 @@ def _nearest(model: RuleModel, columns: Columns) -> Nearest:
     kept, n_categories = model.neighbours, [columns.n_categories(column) for column in range(columns.n)]
     order = sorted(range(columns.n), key=lambda column: n_categories[column] is not None)
     is_number = np.array([n_categories[column] is None for column in order])
-    centre, per_unit, rows = kept.centre[order], 1 / kept.unit[order], kept.rows[:, order].copy()
+    counts = ~np.isin(order, model.replaced)  # the others are read through derived columns alone
+    centre, per_unit, rows = kept.centre[order], counts / kept.unit[order], kept.rows[:, order].copy()
     with np.errstate(over="ignore"):
         units = np.clip((rows - centre) * per_unit, -_core.FAR_AWAY, _core.FAR_AWAY)
     units = np.where(is_number, np.nan_to_num(units), np.where(np.isnan(rows), -1.0, rows)).astype(np.float32)

@@ -357,7 +357,7 @@ class _SqlPrinter(Printer):
                 bounds = self.number(-search.farthest), self.number(search.farthest)
                 inside = self.call("LEAST", [self.call("GREATEST", [away, bounds[0]]), bounds[1]])
                 # LEAST and GREATEST of some databases skip NULL.
-                found[f"q{k}"] = f"CASE WHEN {self.text(own)} IS NULL THEN NULL ELSE {self.single(inside)} END"
+                found[f"q{k}"] = f"CASE WHEN {self.text(own)} IS NULL THEN NULL ELSE {self.rounded(inside)} END"
         known = [f"CASE WHEN {self.text(search.is_known(k))} THEN {self.number(1)} ELSE {self.number(0)} END" for k in range(len(search.columns))]
         share = f"{self.number(1)} / {self.call('GREATEST', [' + '.join(known), self.number(1)])}"
         return found | {"ferl_share": share}
@@ -365,6 +365,10 @@ class _SqlPrinter(Printer):
     def single(self, own: str) -> str:
         """A number in single precision."""
         return f"CAST({own} AS REAL)"
+
+    def rounded(self, own: str) -> str:
+        """A number of the table in single precision."""
+        return self.single(own)
 
     def distances(self, search: Nearest) -> tuple[str, str]:
         """The distance by which rows are compared, and the distance that counts; of a row q and a kept row k."""
@@ -600,6 +604,10 @@ class _Postgres(_SqlPrinter):
             f"CAST(CAST({moment} AS date) - DATE '1970-01-01' AS float8) + CAST({within} * 1000000 AS float8) "
             "/ float8 '86400000000'"
         )
+
+    def rounded(self, own: str) -> str:
+        # A number that single precision makes zero is an error there.
+        return f"CASE WHEN ABS({own}) < float8 '1e-37' THEN {self.single('0e0')} ELSE {self.single(own)} END"
 
     def kept_rows(self, search: Nearest) -> str:
         names, arrays = [], []
