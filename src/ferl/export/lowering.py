@@ -366,9 +366,18 @@ def _(
 
     def term(index: int) -> Term:
         value, at = block.value[block.cells(index)], cells[index]
+        # Of two classes one nearly always adds what it takes from the other.
+        is_opposite = n_classes == 2 and bool((value[:, 1] == -value[:, 0]).all())
+
+        def to_class(c: int) -> Value:
+            if is_opposite:
+                first = program.keep(entry(value[:, 0], at))
+                return first if c == 0 else first * -1.0
+            return entry(value[:, c], at)
+
         return Term(
             block.term_columns[index],
-            lambda c: entry(value[:, c], at),
+            to_class,
             lambda label: entry(value.ravel(), program.keep(at * float(n_classes) + label)),
         )
 
