@@ -113,7 +113,7 @@ class _SqlPrinter(Printer):
     dialect: ClassVar[str] = "ansi"
     double: ClassVar[str] = "DOUBLE PRECISION"
     varchar: ClassVar[str] = "VARCHAR(4000)"
-    fence: ClassVar[str] = ""  # what keeps a database from writing the steps of a step into each place that reads it
+    fence: ClassVar[str] = " OFFSET 0 ROWS"  # what keeps a database from writing the steps of a step into each place that reads it
     most_columns: ClassVar[int] = 1600
     longest_name: ClassVar[int] = 0  # in bytes, which a database cuts off silently; 0: no limit
     note: ClassVar[str] = ""
@@ -516,6 +516,7 @@ class _DuckDB(_SqlPrinter):
     dialect = "duckdb"
     double = "DOUBLE"
     varchar = "VARCHAR"
+    fence = ""
     most_columns = 100_000
 
     def of_entry(self, own: Value) -> str:
