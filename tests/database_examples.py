@@ -55,9 +55,9 @@ def mixed_frame(n_rows: int = 1500, seed: int = 0) -> tuple[pd.DataFrame, Any]:
     return X, np.where(score > 3.4, "high", np.where(score > 2, "mid", 'lo"w'))
 
 
-def hard_rows(n_rows: int = 200) -> pd.DataFrame:
+def hard_rows() -> pd.DataFrame:
     """Rows like those of training, outside their range, with categories that training did not have, and missing ones."""
-    X = mixed_frame(n_rows, seed=1)[0]
+    X = mixed_frame(200, seed=1)[0]
     X.loc[0:19, EVIL] = [50.0, -50.0, 3.5, -4.0, 1e9] * 4
     X.loc[15:40, "place"] = "nowhere"
     X.loc[30:60, "many"] = "m99"

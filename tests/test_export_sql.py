@@ -156,7 +156,7 @@ def test_names_and_labels_that_would_break_out_of_quotes(database):
 
 def test_a_table_in_a_schema():
     database = DuckDB()
-    clf, X = fitted("two classes"), hard_rows(20)
+    clf, X = fitted("two classes"), hard_rows()[:20]
     database.answers(X, "SELECT id FROM rows")
     database.connection.execute("CREATE SCHEMA ward; CREATE TABLE ward.ferl_0 AS SELECT * FROM rows; DROP TABLE rows")
     found = database.connection.execute(export_sql(clf, table=("ward", "ferl_0"), keep=["id"])).df()
@@ -176,7 +176,7 @@ def test_labels_that_a_database_takes_for_one_are_numbered(database):
 
 def test_nan_is_missing_and_infinity_is_refused(database):
     clf = fitted("two classes")
-    X = hard_rows(20)
+    X = hard_rows()[:20]
     query = export_sql(clf, dialect=database.dialect, keep=["id"], evidence=False)
     database.answers(X, query)
     if database.dialect != "sqlite":  # which stores NaN as NULL
@@ -198,7 +198,7 @@ def quoted_evil() -> str:
 def test_sqlite_refuses_text_among_numbers_and_what_is_no_date(column, value):
     database, clf = SQLite(), fitted("two classes")
     query = export_sql(clf, dialect="sqlite", keep=["id"], evidence=False)
-    database.answers(hard_rows(20), query)
+    database.answers(hard_rows()[:20], query)
     database.connection.execute(f"UPDATE rows SET {column} = {value} WHERE id = 3")
     with pytest.raises(Exception, match="overflow"):
         database.connection.execute(query).fetchall()

@@ -323,7 +323,7 @@ class _PythonPrinter(_CodePrinter):
     def file(self) -> str:
         """All of the file."""
         program, self.kept = self.program, ""
-        body = [f"    s{index} = {self.step(own)}" for index, own in enumerate(program.steps)]
+        body = [f"    s{index} = {self.step(program.steps[index])}" for index in program.needed]
         answers = self.answers()
         example = [own.name for own in (program.inputs[index] for index in program.read_inputs)]
         head = _PYTHON_HEAD.format(
@@ -515,7 +515,7 @@ static double ferl_code(double own, int n, const double *values) {
   for (k = 0; k < n; ++k) if (own == values[k]) return k;
   return n;
 }
-"""
+""".split("\n\n")
 
 _C_NEAREST = """
 /* The mean distance from the nearest kept row: the nearest by single precision, as in training. */
@@ -563,7 +563,7 @@ class _CPrinter(_CodePrinter):
         program, self.nearest, self.lists = self.program, "", dict[tuple[str, ...], str]()
         fields = {index: _field(program.inputs[index], index) for index in program.read_inputs}
         self.fields = fields
-        steps = [f"  const double s{index} = {_bare(self.text(own))};" for index, own in enumerate(program.steps)]
+        steps = [f"  const double s{index} = {_bare(self.text(program.steps[index]))};" for index in program.needed]
         members, answers = self.answers()
         read = [program.inputs[index] for index in program.read_inputs]
         kinds = {"date": "days since 1970-01-01", "number": "number", "flag": "0 or 1"}
@@ -598,7 +598,8 @@ class _CPrinter(_CodePrinter):
                 "",
                 f"const char *const ferl_labels[] = {{{', '.join(map(_c_text, labels))}}};",
                 f"const char *const ferl_columns[] = {{{', '.join(map(_c_text, columns))}}};",
-                _C_HELPERS,
+                "",
+                *self.helpers([*steps, *answers]),
                 *tables,
                 *texts,
                 *([self.nearest] if self.nearest else []),
@@ -614,6 +615,13 @@ class _CPrinter(_CodePrinter):
                 "",
             ]
         )
+
+    def helpers(self, lines: list[str]) -> list[str]:
+        """The functions that some lines call: compilers warn of others."""
+        text = "\n".join(lines)
+        called = set(re.findall(r"ferl_\w+(?=\()", text)) | ({"ferl_clip"} if "ferl_gate(" in text else set())
+        found = (re.search(r"(ferl_\w+)\(", own) for own in _C_HELPERS)
+        return [own for own, name in zip(_C_HELPERS, found, strict=True) if name is not None and name[1] in called]
 
     def answers(self) -> tuple[list[str], list[str]]:
         """The fields of the answer, and the lines that fill them in."""

@@ -272,9 +272,18 @@ class Program:
         return found
 
     @property
+    def needed(self) -> list[int]:
+        """Steps that answers depend on, in their order."""
+        found = {step for output in self.outputs for step in output.value.steps}
+        for index in range(len(self.steps) - 1, -1, -1):
+            if index in found:
+                found.update(self.steps[index].steps)
+        return sorted(found)
+
+    @property
     def read_inputs(self) -> list[int]:
-        """Columns that steps read."""
-        return sorted(own.data for own in self.steps if own.op == "input")
+        """Columns that answers depend on."""
+        return sorted(self.steps[index].data for index in self.needed if self.steps[index].op == "input")
 
 
 class Printer:

@@ -420,14 +420,15 @@ class _SqlPrinter(Printer):
 
     def query(self) -> str:
         """All of the query."""
-        steps, outputs = self.program.steps, self.program.outputs
-        depth = [0] * len(steps)
-        for index, own in enumerate(steps):
+        outputs = self.program.outputs
+        steps = {index: self.program.steps[index] for index in self.program.needed}
+        depth: dict[int, int] = {}
+        for index, own in steps.items():
             depth[index] = 0 if own.op == "input" else 1 + max((depth[step] for step in own.steps), default=0)
-        searched = {depth[index] for index, own in enumerate(steps) if own.op == "nearest"}
-        deepest = max(depth, default=0)
-        last = list(depth)  # the depth of the deepest step that reads a step
-        for index, own in enumerate(steps):
+        searched = {depth[index] for index, own in steps.items() if own.op == "nearest"}
+        deepest = max(depth.values(), default=0)
+        last = dict(depth)  # the depth of the deepest step that reads a step
+        for index, own in steps.items():
             for step in own.steps:
                 last[step] = max(last[step], depth[index])
         for output in outputs:
@@ -437,8 +438,8 @@ class _SqlPrinter(Printer):
         stages, source = [], ""
         for level in range(deepest + 1):
             name = f"{self.stem}_{level}"
-            live = kept + [f"s{index}" for index in range(len(steps)) if depth[index] < level <= last[index] - 1]
-            new = [index for index in range(len(steps)) if depth[index] == level and last[index] > level]
+            live = kept + [f"s{index}" for index in steps if depth[index] < level < last[index]]
+            new = [index for index in steps if depth[index] == level]
             if len(live) + len(new) > self.most_columns:
                 raise ValueError(
                     f"The model needs {len(live) + len(new)} columns side by side, and {self.dialect} has at most "
@@ -448,7 +449,7 @@ class _SqlPrinter(Printer):
                 (index,) = (step for step in new if steps[step].op == "nearest")
                 search: Nearest = steps[index].data
                 self.before.append(self.kept_rows(search))
-                below = kept + [f"s{step}" for step in range(len(steps)) if depth[step] < level <= last[step]]
+                below = kept + [f"s{step}" for step in steps if depth[step] < level <= last[step]]
                 stages += self.nearest_stage(index, search, below, source, f"{name}_near")
                 source, live, new = f"{name}_near", [*live, f"s{index}"], [step for step in new if step != index]
             columns = live + [f"{self.text(steps[index])} AS s{index}" for index in new]
