@@ -56,7 +56,7 @@ def mixed_frame(n_rows: int = 1500, seed: int = 0) -> tuple[pd.DataFrame, Any]:
 
 
 def hard_rows() -> pd.DataFrame:
-    """Rows like those of training, outside their range, with categories that training did not have, and missing ones."""
+    """Rows like those of training, rows outside their range, with other categories, and with missing values."""
     X = mixed_frame(200, seed=1)[0]
     X.loc[0:19, EVIL] = [50.0, -50.0, 3.5, -4.0, 1e9] * 4
     X.loc[15:40, "place"] = "nowhere"
@@ -86,8 +86,8 @@ def fitted(name: str) -> FERLEstimator:
         clf = FERLClassifier(**own).partial_fit(X[:700], y[:700], classes=np.unique(y))
         return clf.partial_fit(X[700:], y[700:])
     if name.startswith("tree"):
-        _, variant, *rest = name.split()
-        return FERLTreeClassifier(variant, **{"combination": own for own in rest}, **own).fit(X, y)
+        variant, combination = [*name.split(), "dempster"][1:3]
+        return FERLTreeClassifier(variant, combination=combination, **own).fit(X, y)
     parameters = {
         "rules": {},
         "words": {"words": True},

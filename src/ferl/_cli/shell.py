@@ -38,6 +38,7 @@ Score = StrEnum("Score", ["probability", "plausibility", "aps", "raps"])
 Signal = StrEnum("Signal", ["margin", "belief", "ignorance", "novelty"])
 Map = StrEnum("Map", ["temperature", "isotonic"])
 Precision = StrEnum("Precision", ["float64", "float32"])
+Dialect = StrEnum("Dialect", ["duckdb", "postgres", "sqlite", "ansi"])
 DemoData = StrEnum("DemoData", ["iris", "wine", "breast_cancer"])
 
 MODEL = Argument(help="Model file, from ferl fit or save_model.")

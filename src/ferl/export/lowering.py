@@ -200,7 +200,7 @@ def _has_calendar(x: Value) -> Value:
 
 
 def _of_year(keep: Callable[[Value], Value], whole: Value, part: str) -> Value:
-    """The month, or the day of the year, of the civil calendar; its years begin in March, so that leap days are last."""
+    """The month, or the day of the year; years begin in March here, so that leap days are last."""
     day = keep(whole + 719_468.0)  # since the first of March of year 0
     day = keep(_rest(day, 146_097.0))  # of an era of 400 years
     leaps = floor(day / 36_524.0) - floor(day / 1460.0)
@@ -343,9 +343,7 @@ def _(block: Rules, model: RuleModel, columns: Columns, nodes: Nodes) -> tuple[l
 
 
 @block_terms.register
-def _(
-    block: CurvesAndMaps, model: RuleModel, columns: Columns, nodes: Nodes
-) -> tuple[list[Term], Callable[[], Value]]:
+def _(block: CurvesAndMaps, model: RuleModel, columns: Columns, nodes: Nodes) -> tuple[list[Term], Callable[[], Value]]:
     program, n_classes = columns.program, len(model.classes)
 
     def cell(term: int) -> Value:
@@ -411,9 +409,9 @@ def _(model: RuleModel, program: Program, wanted: Wanted) -> None:
     scores = [keep(sums[c] * fade + (1.0 - fade) * float(model.base[c])) for c in classes]
     probability = _softmax(program, scores)
     label = _argmax(program, probability)
-    program.outputs += [Output("score", own, c) for c, own in enumerate(scores)]
-    program.outputs += [Output("probability", own, c) for c, own in enumerate(probability)]
     program.outputs.append(Output("label", label, None, program.classes))
+    program.outputs += [Output("probability", own, c) for c, own in enumerate(probability)]
+    program.outputs += [Output("score", own, c) for c, own in enumerate(scores)]
     if wanted.evidence:
         support, leverage = _product(program, gates), [own() for _, own in blocks]
         _add_evidence(model, columns, wanted, probability, support, leverage)
@@ -487,13 +485,13 @@ def _add_evidence(
     reliability = keep(support * (behind / (behind + PRIOR_ROWS)))
     if len(probability) == 1:  # what lies on all classes lies on the only one
         reliability = as_value(1.0)
-    program.outputs.append(Output("ignorance", 1.0 - reliability))
-    program.outputs.append(Output("rows", support * behind))
     least = (SET_LEVEL if wanted.level is None else checked_level(wanted.level)) - _core.TIE
     for c, own in enumerate(probability):
         others = [*probability[:c], *probability[c + 1 :]]
         above = [choose(other > own + _core.TIE, other, 0.0) for other in others]
         program.outputs.append(Output("in_set", reliability * program.total([*above, 0.0]) < least, c))
+    program.outputs.append(Output("ignorance", 1.0 - reliability))
+    program.outputs.append(Output("rows", support * behind))
 
 
 def _nearest(model: RuleModel, columns: Columns) -> Nearest:
@@ -519,9 +517,7 @@ def _nearest(model: RuleModel, columns: Columns) -> Nearest:
     )
 
 
-def _add_reasons(
-    model: RuleModel, columns: Columns, n: int, terms: list[Term], label: Value, fade: Value
-) -> None:
+def _add_reasons(model: RuleModel, columns: Columns, n: int, terms: list[Term], label: Value, fade: Value) -> None:
     """The features that add most to the score of the label, the first of equals first."""
     program = columns.program
     added: dict[int, list[Value]] = {}
@@ -566,15 +562,15 @@ def _(model: TreeModel, program: Program, wanted: Wanted) -> None:
     nodes = Nodes(model, columns, model.reading.support_gate)
     belief, ignorance = _COMBINATIONS[model.reading.combination](model, program, nodes)
     probability = [keep(own + ignorance / float(n)) for own in belief]
-    program.outputs += [Output("probability", own, c) for c, own in enumerate(probability)]
     program.outputs.append(Output("label", _argmax(program, probability), None, program.classes))
+    program.outputs += [Output("probability", own, c) for c, own in enumerate(probability)]
     if not wanted.evidence:
         return
-    program.outputs.append(Output("ignorance", ignorance))
-    program.outputs += [Output("belief", own, c) for c, own in enumerate(belief)]
     most = keep(largest(belief))
     for c, own in enumerate(belief):
         program.outputs.append(Output("in_set", own + ignorance >= most - _core.TIE, c))
+    program.outputs.append(Output("ignorance", ignorance))
+    program.outputs += [Output("belief", own, c) for c, own in enumerate(belief)]
 
 
 def _believed(model: TreeModel, node: int, firing: Value) -> Value:
@@ -689,4 +685,4 @@ _COMBINATIONS: dict[str, Callable[[TreeModel, Program, Nodes], _Masses]] = {
 def label_names(program: Program) -> list[str]:
     """The labels as text, to name answers by; their places where two of them have the same text."""
     names = [str(label) for label in program.classes]
-    return names if len(set(names)) == len(names) else [shown(place) for place in range(len(names))]
+    return names if len(set(names)) == len(names) else [str(place) for place in range(len(names))]

@@ -331,7 +331,9 @@ class _PythonPrinter(_CodePrinter):
             columns=_comment(", ".join(f"{own.name!r} ({own.kind})" for own in program.inputs)),
         )
         tables = [f"{name} = {_tuple(numbers)}" for numbers, name in self.tables.items()]
-        call = ['\n\ndef predict(row):\n    """The answers to one row, a mapping from the names of columns to values."""']
+        call = [
+            '\n\ndef predict(row):\n    """The answers to one row, a mapping from the names of columns to values."""'
+        ]
         return "\n".join([head, *tables, *([self.kept] if self.kept else []), *call, *body, *answers, ""])
 
     def step(self, own: Value) -> str:
@@ -515,7 +517,7 @@ static double ferl_code(double own, int n, const double *values) {
   for (k = 0; k < n; ++k) if (own == values[k]) return k;
   return n;
 }
-""".split("\n\n")
+"""
 
 _C_NEAREST = """
 /* The mean distance from the nearest kept row: the nearest by single precision, as in training. */
@@ -620,8 +622,9 @@ class _CPrinter(_CodePrinter):
         """The functions that some lines call: compilers warn of others."""
         text = "\n".join(lines)
         called = set(re.findall(r"ferl_\w+(?=\()", text)) | ({"ferl_clip"} if "ferl_gate(" in text else set())
-        found = (re.search(r"(ferl_\w+)\(", own) for own in _C_HELPERS)
-        return [own for own, name in zip(_C_HELPERS, found, strict=True) if name is not None and name[1] in called]
+        functions = _C_HELPERS.split("\n\n")
+        names = (own.partition("(")[0].rpartition(" ")[2] for own in functions)
+        return [f"{own}\n" for own, name in zip(functions, names, strict=True) if name in called]
 
     def answers(self) -> tuple[list[str], list[str]]:
         """The fields of the answer, and the lines that fill them in."""
@@ -721,5 +724,3 @@ def _c_text(own: str) -> str:
         raise ValueError(f"The text {own!r} has a zero byte, which ends text in C. Fit without it.")
     letters = [chr(b) if 32 <= b < 127 and chr(b) not in '"\\?' else f"\\{b:03o}" for b in own.encode()]
     return f'"{"".join(letters)}"'
-
-

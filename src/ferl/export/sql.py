@@ -113,7 +113,9 @@ class _SqlPrinter(Printer):
     dialect: ClassVar[str] = "ansi"
     double: ClassVar[str] = "DOUBLE PRECISION"
     varchar: ClassVar[str] = "VARCHAR(4000)"
-    fence: ClassVar[str] = " OFFSET 0 ROWS"  # what keeps a database from writing the steps of a step into each place that reads it
+    fence: ClassVar[str] = (
+        " OFFSET 0 ROWS"  # what keeps a database from writing the steps of a step into each place that reads it
+    )
     most_columns: ClassVar[int] = 1600
     longest_name: ClassVar[int] = 0  # in bytes, which a database cuts off silently; 0: no limit
     note: ClassVar[str] = ""
@@ -292,7 +294,10 @@ class _SqlPrinter(Printer):
         if not n:
             return as_missing
         if column.kind == "flag":
-            spelled, text = {True: ("true", "1", "1.0"), False: ("false", "0", "0.0")}, f"LOWER({self.characters(name)})"
+            spelled, text = (
+                {True: ("true", "1", "1.0"), False: ("false", "0", "0.0")},
+                f"LOWER({self.characters(name)})",
+            )
             pairs = [(self.literal(word), place) for place, own in enumerate(column.values) for word in spelled[own]]
         elif column.is_text:
             text = self.characters(name)
@@ -359,7 +364,10 @@ class _SqlPrinter(Printer):
                 inside = self.call("LEAST", [self.call("GREATEST", [away, bounds[0]]), bounds[1]])
                 # LEAST and GREATEST of some databases skip NULL.
                 found[f"q{k}"] = f"CASE WHEN {self.text(own)} IS NULL THEN NULL ELSE {self.rounded(inside)} END"
-        known = [f"CASE WHEN {self.text(search.is_known(k))} THEN {self.number(1)} ELSE {self.number(0)} END" for k in range(len(search.columns))]
+        known = [
+            f"CASE WHEN {self.text(search.is_known(k))} THEN {self.number(1)} ELSE {self.number(0)} END"
+            for k in range(len(search.columns))
+        ]
         share = f"{self.number(1)} / {self.call('GREATEST', [' + '.join(known), self.number(1)])}"
         return found | {"ferl_share": share}
 
@@ -381,12 +389,16 @@ class _SqlPrinter(Printer):
                 continue
             if search.is_number[k]:
                 sums[k % 2].append(f"COALESCE(ABS(k.u{k} - q.q{k}), {self.single('0e0')})")
-                exact.append((search.place[k], f"COALESCE(ABS({x} - k.r{k}), {self.number(0)}) * {self.number(per_unit)}"))
+                exact.append(
+                    (search.place[k], f"COALESCE(ABS({x} - k.r{k}), {self.number(0)}) * {self.number(per_unit)}")
+                )
             else:
                 same = f"{x} > {self.number(search.n_categories[k])} OR {x} = k.r{k}"
                 apart = self.single(self.number(per_unit))
                 sums[1].append(f"CASE WHEN {same} THEN {self.single('0e0')} ELSE {apart} END")
-                exact.append((search.place[k], f"CASE WHEN {same} THEN {self.number(0)} ELSE {self.number(per_unit)} END"))
+                exact.append(
+                    (search.place[k], f"CASE WHEN {same} THEN {self.number(0)} ELSE {self.number(per_unit)} END")
+                )
         both = [" + ".join(own) for own in sums if own] or [self.single("0e0")]
         total = " + ".join(text for _, text in sorted(exact)) or self.number(0)
         return " + ".join(f"({own})" for own in both), f"({total}) * q.ferl_share"
@@ -408,10 +420,11 @@ class _SqlPrinter(Printer):
         """Common table expressions that add the distance from the nearest kept row to columns of a source."""
         own = [f"{text} AS {column}" for column, text in self.search_columns(search).items()]
         compared, exact = self.distances(search)
+        handed = [f"q.{column}" for column in live]
         found = f"(SELECT {exact} FROM {self.stem}_kept k ORDER BY {compared}, k.i FETCH FIRST 1 ROW ONLY) AS s{index}"
         return [
             f"{name}_query AS (SELECT {', '.join([*live, *own])} FROM {source}{self.fence})",
-            f"{name} AS (SELECT {', '.join([*(f'q.{column}' for column in live), found])} FROM {name}_query q{self.fence})",
+            f"{name} AS (SELECT {', '.join([*handed, found])} FROM {name}_query q{self.fence})",
         ]
 
     # -----------------------------------------------------------------------------------------------------------------
@@ -474,7 +487,7 @@ class _SqlPrinter(Printer):
         return f"/* A classifier, exported by ferl for {self.dialect}.{note} It reads {plain}. */\n"
 
     def names(self) -> list[str]:
-        """The names of the answers; the place of a class instead of its label where a database cannot tell them apart."""
+        """The names of the answers, with the places of classes where a database takes two labels for one."""
         labels = label_names(self.program)
         for own in (labels, [str(place) for place in range(len(labels))]):
             found = [self.prefix + self._name(output, own) for output in self.program.outputs]
@@ -636,7 +649,7 @@ class _SQLite(_SqlPrinter):
         """A fraction of whole numbers: some versions of SQLite read a decimal number one bit off."""
         check_finite(own)
         numerator, denominator = own.as_integer_ratio()
-        if denominator == 1 and abs(numerator) < 2**53 or not 2.0**-1000 < abs(own) < 2.0**53:
+        if (denominator == 1 and abs(numerator) < 2**53) or not 2.0**-1000 < abs(own) < 2.0**53:
             return self.number(own)
         text = f"{float(abs(numerator)):.1f}"
         while denominator > 1:
@@ -675,10 +688,11 @@ class _SQLite(_SqlPrinter):
     def nearest_stage(self, index: int, search: Nearest, live: list[str], source: str, name: str) -> list[str]:
         share = self.search_columns(search)["ferl_share"]
         _, exact = self.distances(search)
+        handed = [f"q.{column}" for column in live]
         found = f"(SELECT MIN({exact}) FROM {self.stem}_kept k) AS s{index}"
         return [
             f"{name}_query AS (SELECT {', '.join([*live, f'{share} AS ferl_share'])} FROM {source}{self.fence})",
-            f"{name} AS (SELECT {', '.join([*(f'q.{column}' for column in live), found])} FROM {name}_query q{self.fence})",
+            f"{name} AS (SELECT {', '.join([*handed, found])} FROM {name}_query q{self.fence})",
         ]
 
 
