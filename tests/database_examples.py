@@ -102,6 +102,13 @@ RULES = ("rules", "words", "two classes", "one class", "monotone", "edited", "up
 TREES = ("tree deep", "tree compact", "tree medium cautious", "tree medium chain", "tree medium vote")
 
 
+def added_to_average(clf: FERLEstimator, X: pd.DataFrame) -> np.ndarray:
+    """What each feature adds to the scores beyond the average row, shape (n_samples, n_features, n_classes)."""
+    model, rows = clf.model_, clf._rows(X)
+    mean = model.fading(rows)[:, None, None] * model.mean_contributions
+    return model.share_among_features(model.contributions(rows) - mean)[:, :-1]
+
+
 def plain(value: Any) -> Any:
     """A value of a frame as drivers of databases take it."""
     if value is None or value is pd.NaT or value is pd.NA or value != value:

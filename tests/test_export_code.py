@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from database_examples import EVIL, RULES, TREES, fitted, hard_rows, mixed_frame, plain_rows
+from database_examples import EVIL, RULES, TREES, added_to_average, fitted, hard_rows, mixed_frame, plain_rows
 from ferl import FERLClassifier
 from ferl._models.model import Model
 from ferl.export import export_c, export_python
@@ -99,7 +99,7 @@ def assert_same(clf, X: pd.DataFrame, name: str, found: dict[str, np.ndarray]) -
     if clf.model_.kind == "rules":
         np.testing.assert_array_equal(found["score"], clf.model_.decision_scores(clf._rows(X)))
         np.testing.assert_allclose(found["rows"], evidence.rows, rtol=1e-12, atol=1e-12)
-        added, classes = clf.feature_contributions(X)[:, :-1], clf.classes_.tolist()
+        added, classes = added_to_average(clf, X), clf.classes_.tolist()
         for row, label, own in zip(added, clf.predict(X).tolist(), found["reason"], strict=True):
             size = row[:, classes.index(label)]
             expected = [int(k) for k in np.argsort(-size, kind="stable")[:3] if size[k] > 1e-9]

@@ -518,16 +518,17 @@ def _nearest(model: RuleModel, columns: Columns) -> Nearest:
 
 
 def _add_reasons(model: RuleModel, columns: Columns, n: int, terms: list[Term], label: Value, fade: Value) -> None:
-    """The features that add most to the score of the label, the first of equals first."""
+    """The features that add most to the score of the label, compared with the average training row."""
     program = columns.program
     added: dict[int, list[Value]] = {}
+    mean = model.share_among_features(model.mean_contributions[None])[0]
     for term in terms:
         part = program.keep(term.to_label(label) / float(len(term.columns)))
         for column in term.columns:
             added.setdefault(model.feature_of(column), []).append(part)
     features = sorted(added)
     names = tuple(own.name for own in program.inputs)
-    found = [program.total([*added[feature], as_value(0.0)]) for feature in features]
+    found = [program.total(added[feature]) - entry(mean[feature], label) for feature in features]
     found = [program.keep(choose(fade > 0.0, own, 0.0)) for own in found]
     for place in range(n):
         if not found:

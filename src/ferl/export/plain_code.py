@@ -36,7 +36,8 @@ def export_python(
         Whether set, ignorance and rows are among the answers. Rules then carry the training rows that they keep, which
         make most of the file.
     reasons : int, default=None
-        How many features to name that added most to the score of the label; None: 3 of rules, 0 of trees.
+        How many features to name that add most to the score of the label, compared with the average training row.
+        None: 3 for rules, 0 for trees.
     level : float, default=None
         As in :meth:`ferl.FERLClassifier.predict_set`.
     feature_names : sequence of str, default=None
@@ -86,7 +87,8 @@ def export_c(
     evidence : bool, default=True
         Whether set, ignorance and rows are among the answers; see :func:`export_python`.
     reasons : int, default=None
-        How many features to name that added most to the score of the label; None: 3 of rules, 0 of trees.
+        How many features to name that add most to the score of the label, compared with the average training row.
+        None: 3 for rules, 0 for trees.
     level : float, default=None
         As in :meth:`ferl.FERLClassifier.predict_set`.
     feature_names : sequence of str, default=None

@@ -55,7 +55,8 @@ def export_sql(
         Whether set, ignorance and rows are among the answers. Those of rules compare each row with all training rows
         that the model keeps, which takes most of the time.
     reasons : int, default=None
-        How many features to name that added most to the score of the label; None: 3 of rules, 0 of trees.
+        How many features to name that add most to the score of the label, compared with the average training row.
+        None: 3 for rules, 0 for trees.
     level : float, default=None
         As in :meth:`ferl.FERLClassifier.predict_set`.
     prefix : str, default=""
@@ -81,10 +82,9 @@ def export_sql(
     >>> from sklearn.datasets import load_iris
     >>> from ferl import FERLClassifier
     >>> from ferl.export import export_sql
-    >>> rows, y = load_iris(return_X_y=True, as_frame=True)
-    >>> clf = FERLClassifier(random_state=0).fit(rows, y)
+    >>> flowers, y = load_iris(return_X_y=True, as_frame=True)
+    >>> clf = FERLClassifier(random_state=0).fit(flowers, y)
     >>> query = export_sql(clf, dialect="duckdb", table="flowers", reasons=1)
-    >>> flowers = duckdb.from_arrow(__import__("pyarrow").Table.from_pandas(rows))
     >>> duckdb.sql(f"SELECT label, in_set_0, reason_1 FROM ({query}) LIMIT 1").fetchone()
     (0, True, 'petal length (cm)')
     """
