@@ -77,14 +77,14 @@ def make_program(model: Model, wanted: Wanted) -> Program:
     if not all(isinstance(label, str | bool | int | float) for label in model.classes.tolist()):
         raise ValueError(f"The labels are {shown(model.classes.tolist())}; text, numbers and booleans can be exported.")
     columns = zip(names, model.schema.categories, model.schema.kinds, strict=True)
-    program = Program([_input(*own) for own in columns], tuple(model.classes.tolist()))
+    program = Program([_input(*item) for item in columns], tuple(model.classes.tolist()))
     add_answers(model, program, wanted)
     return program
 
 
 def _input(name: str, categories: NDArray[Any] | None, kind: ColumnKind) -> Input:
     if categories is None and kind.is_ordered:
-        is_text = any(isinstance(own, str) for own in kind.order)
+        is_text = any(isinstance(item, str) for item in kind.order)
         values = kind.order if is_text else tuple(map(float, kind.order))
         return Input(name, "ordered text" if is_text else "ordered number", values, kind.missing)
     if categories is None:
@@ -125,15 +125,15 @@ class Columns:
         """Number of categories; None: it holds numbers."""
         if column >= self.model.n_features:
             return 2 if isinstance(self.model.derived[column - self.model.n_features], Missing) else None
-        own = self.program.inputs[column]
-        return len(own.values) if own.is_category else None
+        item = self.program.inputs[column]
+        return len(item.values) if item.is_category else None
 
     def value(self, column: int) -> Value:
         """A number that may be missing, or the place of a category."""
         if column < self.model.n_features:
             return self.program.input(column)
-        own = self.model.derived[column - self.model.n_features]
-        return self.program.keep(derived_value(own, self, self.value(own.feature)))
+        item = self.model.derived[column - self.model.n_features]
+        return self.program.keep(derived_value(item, self, self.value(item.feature)))
 
     def missing(self, column: int) -> Value | None:
         """Whether it has no value; None: it always has one."""
@@ -150,48 +150,48 @@ class Columns:
 
 
 @singledispatch
-def derived_value(own: Derived, columns: Columns, x: Value) -> Value:
+def derived_value(item: Derived, columns: Columns, x: Value) -> Value:
     """A derived column from the value of its feature."""
-    raise ValueError(f"A column of the kind {own.kind!r} has no form outside Python. Use the model in Python.")
+    raise ValueError(f"A column of the kind {item.kind!r} has no form outside Python. Use the model in Python.")
 
 
 @derived_value.register
-def _(own: Missing, columns: Columns, x: Value) -> Value:
-    missing = columns.missing(own.feature)
+def _(item: Missing, columns: Columns, x: Value) -> Value:
+    missing = columns.missing(item.feature)
     return as_value(0.0) if missing is None else choose(missing, 1.0, 0.0)
 
 
 @derived_value.register
-def _(own: CategoryEvidence, columns: Columns, x: Value) -> Value:
-    n = len(own.evidence) - 1
-    return entry([*own.evidence[:n], 0.0, own.evidence[n]], x)
+def _(item: CategoryEvidence, columns: Columns, x: Value) -> Value:
+    n = len(item.evidence) - 1
+    return entry([*item.evidence[:n], 0.0, item.evidence[n]], x)
 
 
 @derived_value.register
-def _(own: KnownDate, columns: Columns, x: Value) -> Value:
-    inside = choose(x < own.first, own.first, choose(x > own.last, own.last, x))
+def _(item: KnownDate, columns: Columns, x: Value) -> Value:
+    inside = choose(x < item.first, item.first, choose(x > item.last, item.last, x))
     return choose(is_missing(x), NOTHING, inside)
 
 
 @derived_value.register
-def _(own: DatePart, columns: Columns, x: Value) -> Value:
+def _(item: DatePart, columns: Columns, x: Value) -> Value:
     keep = columns.program.keep
     whole = keep(choose(_has_calendar(x), floor(x), NOTHING))
-    if own.part == "hour":
+    if item.part == "hour":
         part = floor((x - whole) * 86_400.0 + 0.5) / 3600.0
-    elif own.part == "weekday":
+    elif item.part == "weekday":
         part = _rest(whole + 3.0, 7.0)
     else:
-        part = _of_year(keep, whole, own.part)
+        part = _of_year(keep, whole, item.part)
     return choose(is_missing(whole), NOTHING, part)
 
 
 @derived_value.register
-def _(own: DayEvidence, columns: Columns, x: Value) -> Value:
+def _(item: DayEvidence, columns: Columns, x: Value) -> Value:
     keep = columns.program.keep
-    whole = keep(choose(_has_calendar(x), floor(x), float(own.days[0]) - 1))
-    place = keep(smallest([count_below(own.days, whole), len(own.days) - 1.0]))
-    return choose(entry(own.days, place).equals(whole), entry(own.evidence, place), 0.0)
+    whole = keep(choose(_has_calendar(x), floor(x), float(item.days[0]) - 1))
+    place = keep(smallest([count_below(item.days, whole), len(item.days) - 1.0]))
+    return choose(entry(item.days, place).equals(whole), entry(item.evidence, place), 0.0)
 
 
 def _has_calendar(x: Value) -> Value:
@@ -214,8 +214,8 @@ def _of_year(keep: Callable[[Value], Value], whole: Value, part: str) -> Value:
     return choose(day < 306.0, day + choose(is_leap, 61.0, 60.0), day - 305.0)
 
 
-def _rest(own: Value, by: float) -> Value:
-    return own - floor(own / by) * by
+def _rest(item: Value, by: float) -> Value:
+    return item - floor(item / by) * by
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -238,18 +238,18 @@ class Nodes:
 
     def __init__(self, model: Model, columns: Columns, gated: bool) -> None:
         self.tree, self.core, self.columns, self.gated = model.tree, model.core, columns, gated
-        self.found: dict[int, Value] = {0: as_value(1.0)}
+        self.result: dict[int, Value] = {0: as_value(1.0)}
 
     def fires(self, node: int) -> Value:
         """How far a node fires."""
         for o in self.tree.path(node):
-            if o not in self.found:
-                above, fits = self.found[int(self.tree.parent[o])], self._fits(o)
-                own = fits if above.op == "number" else above * fits
+            if o not in self.result:
+                above, fits = self.result[int(self.tree.parent[o])], self._fits(o)
+                item = fits if above.op == "number" else above * fits
                 if self.gated and (opens := self._opens(o)).op != "number":
-                    own = own * opens
-                self.found[o] = self.columns.program.keep(own)
-        return self.found[node]
+                    item = item * opens
+                self.result[o] = self.columns.program.keep(item)
+        return self.result[node]
 
     def _of_categories(self, node: int, column: int, seen: Floats, other: float, missing: float) -> Value:
         """A table of categories; those that a node did not see count as others."""
@@ -337,7 +337,7 @@ def _(block: Rules, model: RuleModel, columns: Columns, nodes: Nodes) -> tuple[l
             program.keep(Value("sum", tuple(z[k] * float(factors[k]) for k in range(j + 1))))
             for j, factors in enumerate(behind.triangle)
         ]
-        return program.total([own * own for own in sides])
+        return program.total([item * item for item in sides])
 
     return [term(rule) for rule in np.argsort(block.node, kind="stable").tolist()], leverage
 
@@ -347,7 +347,7 @@ def _(block: CurvesAndMaps, model: RuleModel, columns: Columns, nodes: Nodes) ->
     program, n_classes = columns.program, len(model.classes)
 
     def cell(term: int) -> Value:
-        found: Value | None = None
+        result: Value | None = None
         axes = zip(block.term_columns[term], block.cuts(term), block.shape(term), strict=True)
         for column, cuts, size in axes:
             x, n = columns.value(column), columns.n_categories(column)
@@ -356,9 +356,9 @@ def _(block: CurvesAndMaps, model: RuleModel, columns: Columns, nodes: Nodes) ->
             else:
                 place = choose(x.equals(n + 1.0), 0.0, x + 1.0)
             place = program.keep(place)
-            found = place if found is None else found * float(size) + place
-        assert found is not None
-        return program.keep(found)
+            result = place if result is None else result * float(size) + place
+        assert result is not None
+        return program.keep(result)
 
     cells = [cell(term) for term in range(block.n_terms)]
 
@@ -402,7 +402,7 @@ def _(model: RuleModel, program: Program, wanted: Wanted) -> None:
     columns, keep = Columns(model, program), program.keep
     nodes, classes = Nodes(model, columns, gated=False), range(len(model.classes))
     blocks = [block_terms(block, model, columns, nodes) for block in model.terms]
-    terms = [term for own, _ in blocks for term in own]
+    terms = [term for item, _ in blocks for term in item]
     gates = [_column_gate(model, columns, k) for k in range(len(model.gated_columns))]
     fade = _product(program, gates[: model.n_fading])
     sums = [program.total([float(model.prior[c]), *(term.to_class(c) for term in terms)]) for c in classes]
@@ -410,10 +410,10 @@ def _(model: RuleModel, program: Program, wanted: Wanted) -> None:
     probability = _softmax(program, scores)
     label = _argmax(program, probability)
     program.outputs.append(Output("label", label, None, program.classes))
-    program.outputs += [Output("probability", own, c) for c, own in enumerate(probability)]
-    program.outputs += [Output("score", own, c) for c, own in enumerate(scores)]
+    program.outputs += [Output("probability", item, c) for c, item in enumerate(probability)]
+    program.outputs += [Output("score", item, c) for c, item in enumerate(scores)]
     if wanted.evidence:
-        support, leverage = _product(program, gates), [own() for _, own in blocks]
+        support, leverage = _product(program, gates), [item() for _, item in blocks]
         _add_evidence(model, columns, wanted, probability, support, leverage)
     if wanted.reasons:
         _add_reasons(model, columns, wanted.reasons, terms, label, fade)
@@ -429,36 +429,36 @@ def _column_gate(model: RuleModel, columns: Columns, k: int) -> Value:
     return columns.program.keep(columns.unless_missing(column, 1.0, gate))
 
 
-def _product(program: Program, own: Sequence[Value]) -> Value:
-    found = as_value(1.0)
-    for factor in own:
-        found = factor if found.op == "number" and found.data == 1.0 else found * factor
-    return program.keep(found)
+def _product(program: Program, item: Sequence[Value]) -> Value:
+    result = as_value(1.0)
+    for factor in item:
+        result = factor if result.op == "number" and result.data == 1.0 else result * factor
+    return program.keep(result)
 
 
 def _softmax(program: Program, scores: list[Value]) -> list[Value]:
     """As the core has it: centred, the largest subtracted, and bounded below."""
     keep = program.keep
     mean = keep(program.total(scores) / float(len(scores)))
-    centred = [keep(own - mean) for own in scores]
+    centred = [keep(item - mean) for item in scores]
     most = keep(largest([0.0, *centred]))
-    power = [keep(choose(own.equals(most), 1.0, Value("exp", (own - most,)))) for own in centred]
+    power = [keep(choose(item.equals(most), 1.0, Value("exp", (item - most,)))) for item in centred]
     total = program.total(power)
-    return [keep(own / total) for own in power]
+    return [keep(item / total) for item in power]
 
 
-def _argmax(program: Program, own: list[Value]) -> Value:
+def _argmax(program: Program, item: list[Value]) -> Value:
     """The place of the largest number, the first of equals."""
-    most = program.keep(largest(own))
-    return program.keep(_first([value.equals(most) for value in own[:-1]], len(own) - 1.0))
+    most = program.keep(largest(item))
+    return program.keep(_first([value.equals(most) for value in item[:-1]], len(item) - 1.0))
 
 
 def _first(conditions: list[Value], otherwise: float) -> Value:
     """The place of the first condition that holds."""
-    found = as_value(otherwise)
+    result = as_value(otherwise)
     for place in range(len(conditions) - 1, -1, -1):
-        found = choose(conditions[place], float(place), found)
-    return found
+        result = choose(conditions[place], float(place), result)
+    return result
 
 
 def _add_evidence(
@@ -475,7 +475,8 @@ def _add_evidence(
     # The leverage of the rules comes last, as in the core.
     behind = 1.0 / program.total([float(model.rows_behind.least), *reversed(leverage)])
     most = [
-        entry([*own[:-1], own[-1], MOST], columns.value(column)) for column, own in model.most_rows_of_category.items()
+        entry([*item[:-1], item[-1], MOST], columns.value(column))
+        for column, item in model.most_rows_of_category.items()
     ]
     behind = keep(smallest([behind, *most]))
     if model.tree.profile.has_exemplars:
@@ -486,9 +487,9 @@ def _add_evidence(
     if len(probability) == 1:  # what lies on all classes lies on the only one
         reliability = as_value(1.0)
     least = (SET_LEVEL if wanted.level is None else checked_level(wanted.level)) - _core.TIE
-    for c, own in enumerate(probability):
+    for c, item in enumerate(probability):
         others = [*probability[:c], *probability[c + 1 :]]
-        above = [choose(other > own + _core.TIE, other, 0.0) for other in others]
+        above = [choose(other > item + _core.TIE, other, 0.0) for other in others]
         program.outputs.append(Output("in_set", reliability * program.total([*above, 0.0]) < least, c))
     program.outputs.append(Output("ignorance", 1.0 - reliability))
     program.outputs.append(Output("rows", support * behind))
@@ -527,18 +528,18 @@ def _add_reasons(model: RuleModel, columns: Columns, n: int, terms: list[Term], 
         for column in term.columns:
             added.setdefault(model.feature_of(column), []).append(part)
     features = sorted(added)
-    names = tuple(own.name for own in program.inputs)
-    found = [program.total(added[feature]) - entry(mean[feature], label) for feature in features]
-    found = [program.keep(choose(fade > 0.0, own, 0.0)) for own in found]
+    names = tuple(item.name for item in program.inputs)
+    result = [program.total(added[feature]) - entry(mean[feature], label) for feature in features]
+    result = [program.keep(choose(fade > 0.0, item, 0.0)) for item in result]
     for place in range(n):
-        if not found:
+        if not result:
             chosen = as_value(-1.0)
         else:
-            most = program.keep(largest(found))
-            is_most = [Value("and", (own.equals(most), own > _NOTHING_ADDED)) for own in found]
+            most = program.keep(largest(result))
+            is_most = [Value("and", (item.equals(most), item > _NOTHING_ADDED)) for item in result]
             first = program.keep(_first(is_most, -1.0))
             chosen = program.keep(choose(first < 0.0, -1.0, entry([*features], program.keep(largest([first, 0.0])))))
-            found = [program.keep(choose(first.equals(float(k)), -1.0, own)) for k, own in enumerate(found)]
+            result = [program.keep(choose(first.equals(float(k)), -1.0, item)) for k, item in enumerate(result)]
         program.outputs.append(Output("reason", chosen, place, names))
 
 
@@ -562,16 +563,16 @@ def _(model: TreeModel, program: Program, wanted: Wanted) -> None:
     columns, keep, n = Columns(model, program), program.keep, len(model.classes)
     nodes = Nodes(model, columns, model.reading.support_gate)
     belief, ignorance = _COMBINATIONS[model.reading.combination](model, program, nodes)
-    probability = [keep(own + ignorance / float(n)) for own in belief]
+    probability = [keep(item + ignorance / float(n)) for item in belief]
     program.outputs.append(Output("label", _argmax(program, probability), None, program.classes))
-    program.outputs += [Output("probability", own, c) for c, own in enumerate(probability)]
+    program.outputs += [Output("probability", item, c) for c, item in enumerate(probability)]
     if not wanted.evidence:
         return
     most = keep(largest(belief))
-    for c, own in enumerate(belief):
-        program.outputs.append(Output("in_set", own + ignorance >= most - _core.TIE, c))
+    for c, item in enumerate(belief):
+        program.outputs.append(Output("in_set", item + ignorance >= most - _core.TIE, c))
     program.outputs.append(Output("ignorance", ignorance))
-    program.outputs += [Output("belief", own, c) for c, own in enumerate(belief)]
+    program.outputs += [Output("belief", item, c) for c, item in enumerate(belief)]
 
 
 def _believed(model: TreeModel, node: int, firing: Value) -> Value:
@@ -585,32 +586,32 @@ def _dempster(model: TreeModel, program: Program, nodes: Nodes) -> _Masses:
     phi = [program.keep(_believed(model, node, nodes.fires(node))) for node in sources]
     consequent = model.tree.consequent[sources]
     if model.tree.word or len(sources) != len(model.tree.leaves):
-        masses = [([own * float(p) for p in shares], 1.0 - own) for own, shares in zip(phi, consequent, strict=True)]
+        masses = [([item * float(p) for p in shares], 1.0 - item) for item, shares in zip(phi, consequent, strict=True)]
         return _normalised(program, _combined(program, masses))
-    left = [program.keep(1.0 - own) for own in phi]
+    left = [program.keep(1.0 - item) for item in phi]
     frame = _long_product(program, left)
     of_class = [
-        _long_product(program, [rest + own * float(p) for rest, own, p in zip(left, phi, shares, strict=True)])
+        _long_product(program, [rest + item * float(p) for rest, item, p in zip(left, phi, shares, strict=True)])
         for shares in consequent.T
     ]
-    return _normalised(program, ([largest([own - frame, 0.0]) for own in of_class], frame))
+    return _normalised(program, ([largest([item - frame, 0.0]) for item in of_class], frame))
 
 
-def _long_product(program: Program, own: list[Value]) -> Value:
+def _long_product(program: Program, item: list[Value]) -> Value:
     """A product, kept in pieces."""
-    found = own[0]
-    for first in range(1, len(own), 50):
-        for factor in own[first : first + 50]:
-            found = found * factor
-        found = program.keep(found)
-    return program.keep(found)
+    result = item[0]
+    for first in range(1, len(item), 50):
+        for factor in item[first : first + 50]:
+            result = result * factor
+        result = program.keep(result)
+    return program.keep(result)
 
 
 def _combined(program: Program, sources: list[_Masses]) -> _Masses:
     """Sources in pairs, then pairs of pairs, without subtractions; masses that are about to underflow are scaled up."""
     keep = program.keep
     while len(sources) > 1:
-        found: list[_Masses] = []
+        result: list[_Masses] = []
         for (first, first_frame), (second, second_frame) in zip(sources[::2], sources[1::2], strict=False):
             frame, other = keep(first_frame), keep(second_frame)
             pairs = [(keep(one), keep(two)) for one, two in zip(first, second, strict=True)]
@@ -618,18 +619,18 @@ def _combined(program: Program, sources: list[_Masses]) -> _Masses:
             together = keep(frame * other)
             is_small = program.total([together, *masses]) < _core.LEAST_MASS
             scale = keep(choose(is_small, _core.MASS_SCALE, 1.0))
-            found.append(([keep(own * scale) for own in masses], keep(together * scale)))
-        sources = [*found, *sources[len(sources) // 2 * 2 :]]
+            result.append(([keep(item * scale) for item in masses], keep(together * scale)))
+        sources = [*result, *sources[len(sources) // 2 * 2 :]]
     return sources[0]
 
 
 def _normalised(program: Program, masses: _Masses) -> _Masses:
     """Sources that exclude each other entirely say nothing together."""
     keep, frame = program.keep, program.keep(masses[1])
-    own = [keep(mass) for mass in masses[0]]
-    total = program.total([frame, *own])
+    item = [keep(mass) for mass in masses[0]]
+    total = program.total([frame, *item])
     is_any = total > 0.0
-    return [keep(choose(is_any, mass / total, 0.0)) for mass in own], keep(choose(is_any, frame / total, 1.0))
+    return [keep(choose(is_any, mass / total, 0.0)) for mass in item], keep(choose(is_any, frame / total, 1.0))
 
 
 def _ratio(model: TreeModel, program: Program, node: int, firing: Value) -> Value:
@@ -641,11 +642,11 @@ def _cautious(model: TreeModel, program: Program, nodes: Nodes) -> _Masses:
     sources = np.flatnonzero(model.is_source).tolist()
     ratio = [_ratio(model, program, node, nodes.fires(node)) for node in sources]
     odds = [
-        program.keep(largest([0.0, *(own * float(p) for own, p in zip(ratio, shares, strict=True))]))
+        program.keep(largest([0.0, *(item * float(p) for item, p in zip(ratio, shares, strict=True))]))
         for shares in model.tree.consequent[sources].T
     ]
     total = program.total([1.0, *odds])
-    return [program.keep(own / total) for own in odds], program.keep(1.0 / total)
+    return [program.keep(item / total) for item in odds], program.keep(1.0 / total)
 
 
 def _chain(model: TreeModel, program: Program, nodes: Nodes) -> _Masses:
@@ -655,11 +656,11 @@ def _chain(model: TreeModel, program: Program, nodes: Nodes) -> _Masses:
         path = [node for node in (model.tree.path(end) or [0]) if model.speaks[node]]
         ratio = [_ratio(model, program, node, nodes.fires(end)) for node in path]
         odds = [
-            program.keep(largest([0.0, *(own * float(p) for own, p in zip(ratio, shares, strict=True))]))
+            program.keep(largest([0.0, *(item * float(p) for item, p in zip(ratio, shares, strict=True))]))
             for shares in model.tree.consequent[path].T
         ]
         share = program.keep(1.0 / program.total([1.0, *odds]))
-        sources.append(([own * share for own in odds], share))
+        sources.append(([item * share for item in odds], share))
     return _normalised(program, _combined(program, sources))
 
 
@@ -669,7 +670,7 @@ def _vote(model: TreeModel, program: Program, nodes: Nodes) -> _Masses:
     total = program.total([*phi, 0.0])
     scale = program.keep(largest([total, 1.0]))
     belief = [
-        program.keep(program.total([own * float(p) for own, p in zip(phi, shares, strict=True)]) / scale)
+        program.keep(program.total([item * float(p) for item, p in zip(phi, shares, strict=True)]) / scale)
         for shares in model.tree.consequent[sources].T
     ]
     return belief, program.keep(largest([1.0 - total, 0.0]))

@@ -59,7 +59,7 @@ def export_python(
     >>> answer = names["predict"]({"x0": 5.1, "x1": 3.5, "x2": 1.4, "x3": 0.2})
     >>> answer["label"], answer["set"], answer["reasons"]
     (0, [0], ['x2', 'x3'])
-    >>> answer["probability"][0] == clf.predict_proba([[5.1, 3.5, 1.4, 0.2]])[0, 0]
+    >>> bool(answer["probability"][0] == clf.predict_proba([[5.1, 3.5, 1.4, 0.2]])[0, 0])
     True
     """
     return _PythonPrinter(_program(clf, "export_python", evidence, reasons, level, feature_names)).file()
@@ -143,30 +143,30 @@ class _CodePrinter(Printer):
         """The name of a table."""
         return self.tables.setdefault(numbers, f"ferl_table_{len(self.tables)}")
 
-    def of_number(self, own: Value) -> str:
-        return repr(check_finite(own.data)) if own.data >= 0 else f"({check_finite(own.data)!r})"
+    def of_number(self, item: Value) -> str:
+        return repr(check_finite(item.data)) if item.data >= 0 else f"({check_finite(item.data)!r})"
 
-    def of_step(self, own: Value) -> str:
-        return f"s{own.data}"
+    def of_step(self, item: Value) -> str:
+        return f"s{item.data}"
 
-    def of_equal(self, own: Value) -> str:
-        first, second = map(self.text, own.args)
+    def of_equal(self, item: Value) -> str:
+        first, second = map(self.text, item.args)
         return f"({first} == {second})"
 
-    def of_ramp(self, own: Value) -> str:
-        (start, slope, sign), x = own.data, self.text(own.args[0])
+    def of_ramp(self, item: Value) -> str:
+        (start, slope, sign), x = item.data, self.text(item.args[0])
         away = f"{x} - {self.number(start)}" if sign > 0 else f"{self.number(start)} - {x}"
         return f"ferl_clip(({away}) * {self.number(slope)})"
 
-    def of_gate(self, own: Value) -> str:
-        x, (low, high, slope) = self.text(own.args[0]), map(self.number, own.data)
+    def of_gate(self, item: Value) -> str:
+        x, (low, high, slope) = self.text(item.args[0]), map(self.number, item.data)
         return f"ferl_gate({x}, {low}, {high}, {slope})"
 
-    def of_exp(self, own: Value) -> str:
-        return f"ferl_exp({self.text(own.args[0])})"
+    def of_exp(self, item: Value) -> str:
+        return f"ferl_exp({self.text(item.args[0])})"
 
-    def of_missing(self, own: Value) -> str:
-        x = self.text(own.args[0])
+    def of_missing(self, item: Value) -> str:
+        x = self.text(item.args[0])
         return f"({x} != {x})"
 
 
@@ -187,8 +187,8 @@ from math import floor, isinf, ldexp, nan
 from struct import pack, unpack
 
 
-def ferl_clip(own):
-    return (own if own < 1.0 else 1.0) if own > 0.0 else 0.0
+def ferl_clip(item):
+    return (item if item < 1.0 else 1.0) if item > 0.0 else 0.0
 
 
 def ferl_gate(x, low, high, slope):
@@ -207,90 +207,90 @@ def ferl_exp(x):
 
 def ferl_value(row, name):
     try:
-        own = row[name]
+        item = row[name]
     except KeyError:
         raise ValueError(f"The row has no column {{name!r}}. Pass None where the value is missing.") from None
-    return None if own is None or own != own else own
+    return None if item is None or item != item else item
 
 
 def ferl_number(row, name):
-    own = ferl_value(row, name)
-    if isinstance(own, (str, date)):
-        raise ValueError(f"Column {{name!r}} holds {{own!r}}; in training it held numbers.")
-    own = nan if own is None else float(own)
-    if isinf(own):
+    item = ferl_value(row, name)
+    if isinstance(item, (str, date)):
+        raise ValueError(f"Column {{name!r}} holds {{item!r}}; in training it held numbers.")
+    item = nan if item is None else float(item)
+    if isinf(item):
         raise ValueError(f"Column {{name!r}} holds infinity. Pass a finite number, or None.")
-    return own
+    return item
 
 
 def ferl_days(row, name, zoned):
-    own = ferl_value(row, name)
-    if own is None:
+    item = ferl_value(row, name)
+    if item is None:
         return nan
-    if isinstance(own, str):
-        own = datetime.fromisoformat(own.strip().replace("Z", "+00:00"))
-    if not isinstance(own, date):
-        raise ValueError(f"Column {{name!r}} holds {{own!r}}; in training it held dates.")
-    if not isinstance(own, datetime):
-        own = datetime(own.year, own.month, own.day, tzinfo=timezone.utc if zoned else None)
-    if (own.tzinfo is not None) != zoned:
+    if isinstance(item, str):
+        item = datetime.fromisoformat(item.strip().replace("Z", "+00:00"))
+    if not isinstance(item, date):
+        raise ValueError(f"Column {{name!r}} holds {{item!r}}; in training it held dates.")
+    if not isinstance(item, datetime):
+        item = datetime(item.year, item.month, item.day, tzinfo=timezone.utc if zoned else None)
+    if (item.tzinfo is not None) != zoned:
         raise ValueError(f"Column {{name!r}}: dates {{'with' if zoned else 'without'}} a time zone are expected.")
-    apart = own - datetime(1970, 1, 1, tzinfo=timezone.utc if zoned else None)
+    apart = item - datetime(1970, 1, 1, tzinfo=timezone.utc if zoned else None)
     return apart.days + (apart.seconds * 1000000 + apart.microseconds) / 86400000000
 
 
 def ferl_text(row, name, places, markers):
-    own = ferl_value(row, name)
-    if isinstance(own, bool):
-        own = str(own).lower()
-    elif own is not None and not isinstance(own, str):
-        own = str(int(own)) if float(own).is_integer() else str(own)
+    item = ferl_value(row, name)
+    if isinstance(item, bool):
+        item = str(item).lower()
+    elif item is not None and not isinstance(item, str):
+        item = str(int(item)) if float(item).is_integer() else str(item)
     n = len(places)
-    if own in places:
-        return float(places[own])
-    return float(n if n and own is not None and own.strip() not in markers else n + 1)
+    if item in places:
+        return float(places[item])
+    return float(n if n and item is not None and item.strip() not in markers else n + 1)
 
 
 def ferl_code(row, name, places, markers):
-    own, n = ferl_value(row, name), len(places)
-    if isinstance(own, str):
-        text = own.strip().lower()
-        if own.strip() in markers:
-            own = None
+    item, n = ferl_value(row, name), len(places)
+    if isinstance(item, str):
+        text = item.strip().lower()
+        if item.strip() in markers:
+            item = None
         elif text in ("true", "false"):
-            own = text == "true"
+            item = text == "true"
         else:
             try:
-                own = float(text)
+                item = float(text)
             except ValueError:
                 return float(n if n else n + 1)
-    if own is None or own != own or not n:
+    if item is None or item != item or not n:
         return float(n + 1)
-    if isinf(own):
+    if isinf(item):
         raise ValueError(f"Column {{name!r}} holds infinity. Pass a finite number, or None.")
-    return float(places.get(own, n))
+    return float(places.get(item, n))
 
 
 def ferl_rank(place, n):
     return place if place < n else nan
 
 
-def ferl_single(own):
-    return unpack("f", pack("f", own))[0]
+def ferl_single(item):
+    return unpack("f", pack("f", item))[0]
 
 
 def ferl_nearest(values, known, kept):
     """The mean distance from the nearest kept row: the nearest by single precision, as in training."""
     n_numbers, farthest, centre, per_unit, units, rows, order = kept
     query = []
-    for k, own in enumerate(values):
+    for k, item in enumerate(values):
         if k < n_numbers:
-            away = (own - centre[k]) * per_unit[k] if known[k] else 0.0
-            own = min(farthest, max(-farthest, away))
-        query.append(ferl_single(own))
+            away = (item - centre[k]) * per_unit[k] if known[k] else 0.0
+            item = min(farthest, max(-farthest, away))
+        query.append(ferl_single(item))
     numbers = [k for k in range(n_numbers) if known[k]]
     others = [k for k in range(n_numbers, len(values)) if known[k]]
-    mismatch = [ferl_single(own) for own in per_unit]
+    mismatch = [ferl_single(item) for item in per_unit]
     near = []
     for row in units:
         apart = sum([abs(row[k] - query[k]) for k in numbers])
@@ -327,10 +327,10 @@ class _PythonPrinter(_CodePrinter):
         program, self.kept = self.program, ""
         body = [f"    s{index} = {self.step(program.steps[index])}" for index in program.needed]
         answers = self.answers()
-        example = [own.name for own in (program.inputs[index] for index in program.read_inputs)]
+        example = [item.name for item in (program.inputs[index] for index in program.read_inputs)]
         head = _PYTHON_HEAD.format(
             example=_comment(", ".join(f"{name!r}: ..." for name in example[:3]) + ", ..." * (len(example) > 3)),
-            columns=_comment(", ".join(f"{own.name!r} ({own.kind})" for own in program.inputs)),
+            columns=_comment(", ".join(f"{item.name!r} ({item.kind})" for item in program.inputs)),
         )
         tables = [f"{name} = {_tuple(numbers)}" for numbers, name in self.tables.items()]
         call = [
@@ -338,9 +338,9 @@ class _PythonPrinter(_CodePrinter):
         ]
         return "\n".join([head, *tables, *([self.kept] if self.kept else []), *call, *body, *answers, ""])
 
-    def step(self, own: Value) -> str:
+    def step(self, item: Value) -> str:
         """A step without needless brackets around it."""
-        return _bare(self.text(own))
+        return _bare(self.text(item))
 
     def answers(self) -> list[str]:
         """The lines that return the answers."""
@@ -348,24 +348,24 @@ class _PythonPrinter(_CodePrinter):
         for output in self.program.outputs:
             by_name.setdefault(output.name, []).append(output)
         lines = []
-        for name, own in by_name.items():
+        for name, item in by_name.items():
             if name == "in_set":
-                flags = ", ".join(f"({classes[o.place or 0]!r}, {self.text(o.value)})" for o in own)
+                flags = ", ".join(f"({classes[o.place or 0]!r}, {self.text(o.value)})" for o in item)
                 lines.append(f'        "set": [label for label, is_in in ({flags},) if is_in],')
             elif name == "reason":
-                names, places = _tuple(own[0].names), ", ".join(self.text(o.value) for o in own)
+                names, places = _tuple(item[0].names), ", ".join(self.text(o.value) for o in item)
                 lines.append(f'        "reasons": [{names}[int(place)] for place in ({places},) if place >= 0.0],')
             elif name == "label":
-                lines.append(f'        "label": {_tuple(classes)}[int({self.text(own[0].value)})],')
-            elif own[0].place is not None:
-                entries = ", ".join(f"{classes[o.place or 0]!r}: {self.step(o.value)}" for o in own)
+                lines.append(f'        "label": {_tuple(classes)}[int({self.text(item[0].value)})],')
+            elif item[0].place is not None:
+                entries = ", ".join(f"{classes[o.place or 0]!r}: {self.step(o.value)}" for o in item)
                 lines.append(f'        "{name}": {{{entries}}},')
             else:
-                lines.append(f'        "{name}": {self.step(own[0].value)},')
+                lines.append(f'        "{name}": {self.step(item[0].value)},')
         return ["    return {", *lines, "    }"]
 
-    def of_input(self, own: Value) -> str:
-        column: Input = self.program.inputs[own.data]
+    def of_input(self, item: Value) -> str:
+        column: Input = self.program.inputs[item.data]
         name = repr(column.name)
         if column.kind == "number":
             return f"ferl_number(row, {name})"
@@ -375,42 +375,42 @@ class _PythonPrinter(_CodePrinter):
         call = f"ferl_{'text' if column.is_text else 'code'}(row, {name}, {places!r}, {column.markers!r})"
         return call if column.is_category else f"ferl_rank({call}, {len(column.values)})"
 
-    def of_nothing(self, own: Value) -> str:
+    def of_nothing(self, item: Value) -> str:
         return "nan"
 
-    def of_and(self, own: Value) -> str:
-        return f"({' and '.join(map(self.text, own.args))})"
+    def of_and(self, item: Value) -> str:
+        return f"({' and '.join(map(self.text, item.args))})"
 
-    def of_or(self, own: Value) -> str:
-        return f"({' or '.join(map(self.text, own.args))})"
+    def of_or(self, item: Value) -> str:
+        return f"({' or '.join(map(self.text, item.args))})"
 
-    def of_not(self, own: Value) -> str:
-        return f"(not {self.text(own.args[0])})"
+    def of_not(self, item: Value) -> str:
+        return f"(not {self.text(item.args[0])})"
 
-    def of_if(self, own: Value) -> str:
+    def of_if(self, item: Value) -> str:
         parts = []
-        while own.op == "if":
-            condition, then, own = own.args
+        while item.op == "if":
+            condition, then, item = item.args
             parts.append(f"{self.text(then)} if {_bare(self.text(condition))} else ")
-        return f"({''.join(parts)}{self.text(own)})"
+        return f"({''.join(parts)}{self.text(item)})"
 
-    def of_min(self, own: Value) -> str:
-        return f"min({', '.join(map(self.text, own.args))})"
+    def of_min(self, item: Value) -> str:
+        return f"min({', '.join(map(self.text, item.args))})"
 
-    def of_max(self, own: Value) -> str:
-        return f"max({', '.join(map(self.text, own.args))})"
+    def of_max(self, item: Value) -> str:
+        return f"max({', '.join(map(self.text, item.args))})"
 
-    def of_floor(self, own: Value) -> str:
-        return f"float(floor({_bare(self.text(own.args[0]))}))"
+    def of_floor(self, item: Value) -> str:
+        return f"float(floor({_bare(self.text(item.args[0]))}))"
 
-    def of_entry(self, own: Value) -> str:
-        return f"{self.table(own.data)}[int({self.text(own.args[0])})]"
+    def of_entry(self, item: Value) -> str:
+        return f"{self.table(item.data)}[int({self.text(item.args[0])})]"
 
-    def of_below(self, own: Value) -> str:
-        return f"float(bisect_left({self.table(own.data)}, {self.text(own.args[0])}))"
+    def of_below(self, item: Value) -> str:
+        return f"float(bisect_left({self.table(item.data)}, {self.text(item.args[0])}))"
 
-    def of_nearest(self, own: Value) -> str:
-        search: Nearest = own.data
+    def of_nearest(self, item: Value) -> str:
+        search: Nearest = item.data
         order = sorted(range(len(search.place)), key=lambda k: search.place[k])
         parts = [
             _tuple(search.centre.tolist()),
@@ -424,8 +424,8 @@ class _PythonPrinter(_CodePrinter):
         return f"ferl_nearest(({', '.join(map(self.text, search.columns))},), ({known},), ferl_kept)"
 
 
-def _tuple(own: Sequence[Any]) -> str:
-    return f"({', '.join(map(repr, own))}{',' * (len(own) == 1)})"
+def _tuple(item: Sequence[Any]) -> str:
+    return f"({', '.join(map(repr, item))}{',' * (len(item) == 1)})"
 
 
 def _comment(text: str) -> str:
@@ -464,7 +464,7 @@ _C_HEAD = """/* A classifier, exported by ferl. C99, no library but math.h:
 """
 
 _C_HELPERS = """
-static double ferl_clip(double own) { return own > 0.0 ? (own < 1.0 ? own : 1.0) : 0.0; }
+static double ferl_clip(double item) { return item > 0.0 ? (item < 1.0 ? item : 1.0) : 0.0; }
 
 static double ferl_gate(double x, double low, double high, double slope) {
   const double below = low - x, above = x - high;
@@ -482,18 +482,18 @@ static double ferl_exp(double x) {
   return ldexp(series, (int)power);
 }
 
-static double ferl_min(int n, const double *own) {
-  double found = own[0];
+static double ferl_min(int n, const double *item) {
+  double result = item[0];
   int k;
-  for (k = 1; k < n; ++k) found = own[k] < found ? own[k] : found;
-  return found;
+  for (k = 1; k < n; ++k) result = item[k] < result ? item[k] : result;
+  return result;
 }
 
-static double ferl_max(int n, const double *own) {
-  double found = own[0];
+static double ferl_max(int n, const double *item) {
+  double result = item[0];
   int k;
-  for (k = 1; k < n; ++k) found = own[k] > found ? own[k] : found;
-  return found;
+  for (k = 1; k < n; ++k) result = item[k] > result ? item[k] : result;
+  return result;
 }
 
 static double ferl_below(int n, const double *cuts, double x) {
@@ -505,18 +505,18 @@ static double ferl_below(int n, const double *cuts, double x) {
   return low;
 }
 
-static double ferl_text(const char *own, int n, const char *const *values, int n_markers, const char *const *markers) {
+static double ferl_text(const char *item, int n, const char *const *values, int n_markers, const char *const *markers) {
   int k;
-  if (own == NULL) return n + 1;
-  for (k = 0; k < n; ++k) if (strcmp(own, values[k]) == 0) return k;
-  for (k = 0; k < n_markers; ++k) if (strcmp(own, markers[k]) == 0) return n + 1;
+  if (item == NULL) return n + 1;
+  for (k = 0; k < n; ++k) if (strcmp(item, values[k]) == 0) return k;
+  for (k = 0; k < n_markers; ++k) if (strcmp(item, markers[k]) == 0) return n + 1;
   return n > 0 ? n : n + 1;
 }
 
-static double ferl_code(double own, int n, const double *values) {
+static double ferl_code(double item, int n, const double *values) {
   int k;
-  if (own != own || n == 0) return n + 1;
-  for (k = 0; k < n; ++k) if (own == values[k]) return k;
+  if (item != item || n == 0) return n + 1;
+  for (k = 0; k < n; ++k) if (item == values[k]) return k;
   return n;
 }
 """
@@ -528,12 +528,12 @@ static double ferl_nearest(const double *value, const int *known) {{
   double share, total = 0.0;
   int k, index, best = -1, n_known = 0;
   for (k = 0; k < {d}; ++k) {{
-    double own = value[k];
+    double item = value[k];
     if (k < {n}) {{
-      own = known[k] ? (own - ferl_centre[k]) * ferl_per_unit[k] : 0.0;
-      own = own < -{far} ? -{far} : own > {far} ? {far} : own;
+      item = known[k] ? (item - ferl_centre[k]) * ferl_per_unit[k] : 0.0;
+      item = item < -{far} ? -{far} : item > {far} ? {far} : item;
     }}
-    query[k] = (float)own;
+    query[k] = (float)item;
     n_known += known[k];
   }}
   for (index = 0; index < {rows}; ++index) {{
@@ -551,8 +551,9 @@ static double ferl_nearest(const double *value, const int *known) {{
   share = 1.0 / (n_known > 0 ? n_known : 1);
   for (k = 0; k < {d}; ++k) {{
     const int j = ferl_order[k];
-    const double own = ferl_rows[best * {d} + j];
-    if (known[j]) total += (j < {n} ? fabs(value[j] - own) : (value[j] != own ? 1.0 : 0.0)) * ferl_per_unit[j] * share;
+    const double item = ferl_rows[best * {d} + j];
+    const double away = j < {n} ? fabs(value[j] - item) : (value[j] != item ? 1.0 : 0.0);
+    if (known[j]) total += away * ferl_per_unit[j] * share;
   }}
   return total;
 }}
@@ -572,24 +573,24 @@ class _CPrinter(_CodePrinter):
         read = [program.inputs[index] for index in program.read_inputs]
         kinds = {"date": "days since 1970-01-01", "number": "number", "flag": "0 or 1"}
         struct = [
-            f"  {'const char *' if own.is_text else 'double '}{name}; /* {_comment(own.name)}: "
-            f"{kinds.get(own.kind, 'category' if own.is_category else 'ordered category')} */"
-            for own, name in zip(read, fields.values(), strict=True)
+            f"  {'const char *' if item.is_text else 'double '}{name}; /* {_comment(item.name)}: "
+            f"{kinds.get(item.kind, 'category' if item.is_category else 'ordered category')} */"
+            for item, name in zip(read, fields.values(), strict=True)
         ] or ["  char unused;"]
         checks = [
             f"  if (isinf(row->{name})) return {place};"
-            for place, (own, name) in enumerate(zip(read, fields.values(), strict=True), 1)
-            if not own.is_text
+            for place, (item, name) in enumerate(zip(read, fields.values(), strict=True), 1)
+            if not item.is_text
         ] + ["  (void)row;"] * (not read)
         tables = [
-            f"static const double {name}[] = {{{', '.join(repr(own) for own in numbers)}}};"
+            f"static const double {name}[] = {{{', '.join(repr(item) for item in numbers)}}};"
             for numbers, name in self.tables.items()
         ]
         texts = [
-            f"static const char *const {name}[] = {{{', '.join(map(_c_text, own)) or 'NULL'}}};"
-            for own, name in self.lists.items()
+            f"static const char *const {name}[] = {{{', '.join(map(_c_text, item)) or 'NULL'}}};"
+            for item, name in self.lists.items()
         ]
-        labels, columns = map(str, program.classes), (own.name for own in program.inputs)
+        labels, columns = map(str, program.classes), (item.name for item in program.inputs)
         return "\n".join(
             [
                 _C_HEAD + "struct ferl_row {",
@@ -625,29 +626,29 @@ class _CPrinter(_CodePrinter):
         text = "\n".join(lines)
         called = set(re.findall(r"ferl_\w+(?=\()", text)) | ({"ferl_clip"} if "ferl_gate(" in text else set())
         functions = _C_HELPERS.split("\n\n")
-        names = (own.partition("(")[0].rpartition(" ")[2] for own in functions)
-        return [f"{own}\n" for own, name in zip(functions, names, strict=True) if name in called]
+        names = (item.partition("(")[0].rpartition(" ")[2] for item in functions)
+        return [f"{item}\n" for item, name in zip(functions, names, strict=True) if name in called]
 
     def answers(self) -> tuple[list[str], list[str]]:
         """The fields of the answer, and the lines that fill them in."""
         by_name, members, lines = dict[str, list[Output]](), [], []
         for output in self.program.outputs:
             by_name.setdefault(output.name, []).append(output)
-        for name, own in by_name.items():
+        for name, item in by_name.items():
             kind = "int" if name in ("label", "in_set", "reason") else "double"
-            size = "" if own[0].place is None else f"[{len(own)}]"
+            size = "" if item[0].place is None else f"[{len(item)}]"
             members.append(f"  {kind} {name}{size};")
-            for o in own:
+            for o in item:
                 at = "" if o.place is None else f"[{o.place}]"
                 lines.append(f"  answer->{name}{at} = ({kind}){self.text(o.value)};")
         return members, lines
 
-    def list_of(self, own: Sequence[str]) -> str:
+    def list_of(self, item: Sequence[str]) -> str:
         """The name of a list of texts."""
-        return self.lists.setdefault(tuple(own), f"ferl_texts_{len(self.lists)}")
+        return self.lists.setdefault(tuple(item), f"ferl_texts_{len(self.lists)}")
 
-    def of_input(self, own: Value) -> str:
-        column, field = self.program.inputs[own.data], f"row->{self.fields[own.data]}"
+    def of_input(self, item: Value) -> str:
+        column, field = self.program.inputs[item.data], f"row->{self.fields[item.data]}"
         if column.kind in ("number", "date"):
             return field
         n = len(column.values)
@@ -659,45 +660,45 @@ class _CPrinter(_CodePrinter):
             call = f"ferl_code({field}, {n}, {values})"
         return call if column.is_category else f"({call} < {n} ? {call} : NAN)"
 
-    def of_nothing(self, own: Value) -> str:
+    def of_nothing(self, item: Value) -> str:
         return "NAN"
 
-    def of_and(self, own: Value) -> str:
-        return f"({' && '.join(map(self.text, own.args))})"
+    def of_and(self, item: Value) -> str:
+        return f"({' && '.join(map(self.text, item.args))})"
 
-    def of_or(self, own: Value) -> str:
-        return f"({' || '.join(map(self.text, own.args))})"
+    def of_or(self, item: Value) -> str:
+        return f"({' || '.join(map(self.text, item.args))})"
 
-    def of_not(self, own: Value) -> str:
-        return f"(!{self.text(own.args[0])})"
+    def of_not(self, item: Value) -> str:
+        return f"(!{self.text(item.args[0])})"
 
-    def of_if(self, own: Value) -> str:
+    def of_if(self, item: Value) -> str:
         parts = []
-        while own.op == "if":
-            condition, then, own = own.args
+        while item.op == "if":
+            condition, then, item = item.args
             parts.append(f"{self.text(condition)} ? {self.text(then)} : ")
-        return f"({''.join(parts)}{self.text(own)})"
+        return f"({''.join(parts)}{self.text(item)})"
 
-    def of_min(self, own: Value) -> str:
-        return self._of_several("min", own)
+    def of_min(self, item: Value) -> str:
+        return self._of_several("min", item)
 
-    def of_max(self, own: Value) -> str:
-        return self._of_several("max", own)
+    def of_max(self, item: Value) -> str:
+        return self._of_several("max", item)
 
-    def _of_several(self, name: str, own: Value) -> str:
-        return f"ferl_{name}({len(own.args)}, (const double[]){{{', '.join(map(self.text, own.args))}}})"
+    def _of_several(self, name: str, item: Value) -> str:
+        return f"ferl_{name}({len(item.args)}, (const double[]){{{', '.join(map(self.text, item.args))}}})"
 
-    def of_floor(self, own: Value) -> str:
-        return f"floor({_bare(self.text(own.args[0]))})"
+    def of_floor(self, item: Value) -> str:
+        return f"floor({_bare(self.text(item.args[0]))})"
 
-    def of_entry(self, own: Value) -> str:
-        return f"{self.table(own.data)}[(int){self.text(own.args[0])}]"
+    def of_entry(self, item: Value) -> str:
+        return f"{self.table(item.data)}[(int){self.text(item.args[0])}]"
 
-    def of_below(self, own: Value) -> str:
-        return f"ferl_below({len(own.data)}, {self.table(own.data)}, {self.text(own.args[0])})"
+    def of_below(self, item: Value) -> str:
+        return f"ferl_below({len(item.data)}, {self.table(item.data)}, {self.text(item.args[0])})"
 
-    def of_nearest(self, own: Value) -> str:
-        search: Nearest = own.data
+    def of_nearest(self, item: Value) -> str:
+        search: Nearest = item.data
         order = sorted(range(len(search.place)), key=lambda k: search.place[k])
         d, n = len(search.columns), sum(search.is_number)
         tables = [("double", "centre", search.centre), ("double", "per_unit", search.per_unit)]
@@ -720,9 +721,9 @@ def _field(column: Input, index: int) -> str:
     return f"x{index}_{plain}" if plain and plain != f"x{index}" else f"x{index}"
 
 
-def _c_text(own: str) -> str:
+def _c_text(item: str) -> str:
     """Text as C writes it, in UTF-8; a zero byte would end it."""
-    if "\0" in own:
-        raise ValueError(f"The text {own!r} has a zero byte, which ends text in C. Fit without it.")
-    letters = [chr(b) if 32 <= b < 127 and chr(b) not in '"\\?' else f"\\{b:03o}" for b in own.encode()]
+    if "\0" in item:
+        raise ValueError(f"The text {item!r} has a zero byte, which ends text in C. Fit without it.")
+    letters = [chr(b) if 32 <= b < 127 and chr(b) not in '"\\?' else f"\\{b:03o}" for b in item.encode()]
     return f'"{"".join(letters)}"'

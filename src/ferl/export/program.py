@@ -79,17 +79,17 @@ class Value:
         """The steps that it reads, each as often as it does."""
         if self.op == "step":
             yield self.data
-        for own in self.args:
-            yield from own.steps
+        for item in self.args:
+            yield from item.steps
 
 
 NOTHING = Value("nothing")
 """A missing number."""
 
 
-def as_value(own: Value | float) -> Value:
+def as_value(item: Value | float) -> Value:
     """A number as a value."""
-    return own if isinstance(own, Value) else Value("number", (), float(own))
+    return item if isinstance(item, Value) else Value("number", (), float(item))
 
 
 def choose(condition: Value, then: Value | float, otherwise: Value | float) -> Value:
@@ -97,36 +97,36 @@ def choose(condition: Value, then: Value | float, otherwise: Value | float) -> V
     return Value("if", (condition, as_value(then), as_value(otherwise)))
 
 
-def is_missing(own: Value) -> Value:
+def is_missing(item: Value) -> Value:
     """Whether a number is missing."""
-    return Value("missing", (own,))
+    return Value("missing", (item,))
 
 
-def floor(own: Value) -> Value:
+def floor(item: Value) -> Value:
     """The largest whole number that is no larger."""
-    return Value("floor", (own,))
+    return Value("floor", (item,))
 
 
-def smallest(own: Sequence[Value | float]) -> Value:
+def smallest(item: Sequence[Value | float]) -> Value:
     """The smallest of several numbers, none of them missing."""
-    return as_value(own[0]) if len(own) == 1 else Value("min", tuple(map(as_value, own)))
+    return as_value(item[0]) if len(item) == 1 else Value("min", tuple(map(as_value, item)))
 
 
-def largest(own: Sequence[Value | float]) -> Value:
+def largest(item: Sequence[Value | float]) -> Value:
     """The largest of several numbers, none of them missing."""
-    return as_value(own[0]) if len(own) == 1 else Value("max", tuple(map(as_value, own)))
+    return as_value(item[0]) if len(item) == 1 else Value("max", tuple(map(as_value, item)))
 
 
 def entry(table: Iterable[float], index: Value) -> Value:
     """The number at a place of a table, from 0; equal numbers everywhere need no table."""
-    numbers = tuple(float(own) for own in table)
+    numbers = tuple(float(item) for item in table)
     return as_value(numbers[0]) if len(set(numbers)) == 1 else Value("entry", (index,), numbers)
 
 
-def count_below(cuts: Iterable[float], own: Value) -> Value:
+def count_below(cuts: Iterable[float], item: Value) -> Value:
     """How many of some ascending numbers are below a number."""
     numbers = tuple(float(cut) for cut in cuts)
-    return Value("below", (own,), numbers) if numbers else as_value(0.0)
+    return Value("below", (item,), numbers) if numbers else as_value(0.0)
 
 
 @dataclass(frozen=True)
@@ -200,8 +200,8 @@ class Nearest:
 
     def is_known(self, k: int) -> Value:
         """Whether a column has a value."""
-        own = self.columns[k]
-        return Value("not", (is_missing(own),)) if self.is_number[k] else own <= float(self.n_categories[k])
+        item = self.columns[k]
+        return Value("not", (is_missing(item),)) if self.is_number[k] else item <= float(self.n_categories[k])
 
 
 @dataclass(frozen=True)
@@ -248,14 +248,14 @@ class Program:
     outputs: list[Output] = field(default_factory=list)
     _known: dict[Value, Value] = field(default_factory=dict)
 
-    def keep(self, own: Value) -> Value:
+    def keep(self, item: Value) -> Value:
         """A step that others can read; equal ones are computed once."""
-        if own.op in ("step", "number"):
-            return own
-        if own not in self._known:
-            self.steps.append(own)
-            self._known[own] = Value("step", (), len(self.steps) - 1)
-        return self._known[own]
+        if item.op in ("step", "number"):
+            return item
+        if item not in self._known:
+            self.steps.append(item)
+            self._known[item] = Value("step", (), len(self.steps) - 1)
+        return self._known[item]
 
     def input(self, index: int) -> Value:
         """A column of the table."""
@@ -263,22 +263,22 @@ class Program:
 
     def total(self, terms: Sequence[Value | float]) -> Value:
         """A sum from left to right, kept in pieces where it is long; numbers that are zero are left out."""
-        left = [own for own in map(as_value, terms) if own.op != "number" or own.data != 0.0]
+        left = [item for item in map(as_value, terms) if item.op != "number" or item.data != 0.0]
         if not left:
             return as_value(0.0)
-        found = left[0]
+        result = left[0]
         for first in range(1, len(left), LONGEST_SUM):
-            found = self.keep(Value("sum", (found, *left[first : first + LONGEST_SUM])))
-        return found
+            result = self.keep(Value("sum", (result, *left[first : first + LONGEST_SUM])))
+        return result
 
     @property
     def needed(self) -> list[int]:
         """Steps that answers depend on, in their order."""
-        found = {step for output in self.outputs for step in output.value.steps}
+        result = {step for output in self.outputs for step in output.value.steps}
         for index in range(len(self.steps) - 1, -1, -1):
-            if index in found:
-                found.update(self.steps[index].steps)
-        return sorted(found)
+            if index in result:
+                result.update(self.steps[index].steps)
+        return sorted(result)
 
     @property
     def read_inputs(self) -> list[int]:
@@ -292,35 +292,35 @@ class Printer:
     def __init__(self, program: Program) -> None:
         self.program = program
 
-    def text(self, own: Value) -> str:
+    def text(self, item: Value) -> str:
         """An expression as the language writes it."""
         special = {"+": "operate", "-": "operate", "*": "operate", "/": "operate", "<": "operate", "<=": "operate"}
-        found: str = getattr(self, f"of_{special.get(own.op, _NAMES.get(own.op, own.op))}")(own)
-        return found
+        result: str = getattr(self, f"of_{special.get(item.op, _NAMES.get(item.op, item.op))}")(item)
+        return result
 
-    def of_operate(self, own: Value) -> str:
+    def of_operate(self, item: Value) -> str:
         """A sum, a difference, a product, a quotient or a comparison of two numbers."""
-        first, second = map(self.text, own.args)
-        return f"({first} {own.op} {second})"
+        first, second = map(self.text, item.args)
+        return f"({first} {item.op} {second})"
 
-    def of_sum(self, own: Value) -> str:
+    def of_sum(self, item: Value) -> str:
         """A sum of several numbers from left to right."""
-        return f"({' + '.join(map(self.text, own.args))})"
+        return f"({' + '.join(map(self.text, item.args))})"
 
     @abstractmethod
-    def of_number(self, own: Value) -> str:
+    def of_number(self, item: Value) -> str:
         """A number, as exactly as the language can."""
 
-    def number(self, own: float) -> str:
+    def number(self, item: float) -> str:
         """A number that is no value yet."""
-        return self.text(as_value(own))
+        return self.text(as_value(item))
 
 
 _NAMES = {"==": "equal"}
 
 
-def check_finite(own: float) -> float:
+def check_finite(item: float) -> float:
     """A number that every language can write."""
-    if not math.isfinite(own):
-        raise ValueError(f"The model holds {own}, which cannot be written. Fit it again on rescaled columns.")
-    return own
+    if not math.isfinite(item):
+        raise ValueError(f"The model holds {item}, which cannot be written. Fit it again on rescaled columns.")
+    return item

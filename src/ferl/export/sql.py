@@ -85,8 +85,8 @@ def export_sql(
     >>> flowers, y = load_iris(return_X_y=True, as_frame=True)
     >>> clf = FERLClassifier(random_state=0).fit(flowers, y)
     >>> query = export_sql(clf, dialect="duckdb", table="flowers", reasons=1)
-    >>> duckdb.sql(f"SELECT label, in_set_0, reason_1 FROM ({query}) LIMIT 1").fetchone()
-    (0, True, 'petal length (cm)')
+    >>> duckdb.sql(f"SELECT label, in_set_0, reason_1 FROM ({query}) LIMIT 1").fetchall()
+    [(0, True, 'petal length (cm)')]
     """
     model = model_of(clf, "export_sql")
     if dialect not in DIALECTS:
@@ -143,11 +143,11 @@ class _SqlPrinter(Printer):
             raise ValueError(f"A column or table has the name {name!r}, which no database allows. Rename it.")
         return '"' + name.replace('"', '""') + '"'
 
-    def literal(self, own: str) -> str:
+    def literal(self, item: str) -> str:
         """Text in quotes."""
-        if "\0" in own:
-            raise ValueError(f"The text {own!r} has a zero byte, which databases do not allow. Fit without it.")
-        return "'" + own.replace("'", "''") + "'"
+        if "\0" in item:
+            raise ValueError(f"The text {item!r} has a zero byte, which databases do not allow. Fit without it.")
+        return "'" + item.replace("'", "''") + "'"
 
     def _refuse_alike(self, names: Sequence[str], what: str) -> None:
         """Refuse names that a database takes for the same."""
@@ -165,63 +165,63 @@ class _SqlPrinter(Printer):
         """What a database compares names by: quoted ones in DuckDB and SQLite without regard to capitals."""
         return name.lower()
 
-    def of_number(self, own: Value) -> str:
-        text = repr(check_finite(own.data))
+    def of_number(self, item: Value) -> str:
+        text = repr(check_finite(item.data))
         text = text if "e" in text else f"{text}e0"
-        return text if own.data >= 0 else f"({text})"
+        return text if item.data >= 0 else f"({text})"
 
-    def exact(self, own: float) -> str:
+    def exact(self, item: float) -> str:
         """A number that values are compared with: not a bit may differ."""
-        return self.number(own)
+        return self.number(item)
 
     # -----------------------------------------------------------------------------------------------------------------
     # Expressions
     # -----------------------------------------------------------------------------------------------------------------
 
-    def of_step(self, own: Value) -> str:
-        return f"s{own.data}"
+    def of_step(self, item: Value) -> str:
+        return f"s{item.data}"
 
-    def of_nothing(self, own: Value) -> str:
+    def of_nothing(self, item: Value) -> str:
         return f"CAST(NULL AS {self.double})"
 
-    def of_equal(self, own: Value) -> str:
-        return f"({self.compared(own.args[0])} = {self.compared(own.args[1])})"
+    def of_equal(self, item: Value) -> str:
+        return f"({self.compared(item.args[0])} = {self.compared(item.args[1])})"
 
-    def of_operate(self, own: Value) -> str:
-        if own.op in ("<", "<="):
-            return f"({self.compared(own.args[0])} {own.op} {self.compared(own.args[1])})"
-        return super().of_operate(own)
+    def of_operate(self, item: Value) -> str:
+        if item.op in ("<", "<="):
+            return f"({self.compared(item.args[0])} {item.op} {self.compared(item.args[1])})"
+        return super().of_operate(item)
 
-    def compared(self, own: Value) -> str:
+    def compared(self, item: Value) -> str:
         """A side of a comparison."""
-        return self.exact(own.data) if own.op == "number" else self.text(own)
+        return self.exact(item.data) if item.op == "number" else self.text(item)
 
-    def of_and(self, own: Value) -> str:
-        return f"({' AND '.join(map(self.text, own.args))})"
+    def of_and(self, item: Value) -> str:
+        return f"({' AND '.join(map(self.text, item.args))})"
 
-    def of_or(self, own: Value) -> str:
-        return f"({' OR '.join(map(self.text, own.args))})"
+    def of_or(self, item: Value) -> str:
+        return f"({' OR '.join(map(self.text, item.args))})"
 
-    def of_not(self, own: Value) -> str:
-        return f"(NOT {self.text(own.args[0])})"
+    def of_not(self, item: Value) -> str:
+        return f"(NOT {self.text(item.args[0])})"
 
-    def of_missing(self, own: Value) -> str:
-        return f"({self.text(own.args[0])} IS NULL)"
+    def of_missing(self, item: Value) -> str:
+        return f"({self.text(item.args[0])} IS NULL)"
 
-    def of_if(self, own: Value) -> str:
+    def of_if(self, item: Value) -> str:
         parts = []
-        while own.op == "if":
-            condition, then, own = own.args
+        while item.op == "if":
+            condition, then, item = item.args
             parts.append(f"WHEN {self.text(condition)} THEN {self.text(then)}")
-        last = self.text(own)
+        last = self.text(item)
         # What ends in a choice goes on with its cases.
-        return f"CASE {' '.join(parts)} " + (last[5:] if own.op in ("ramp", "gate") else f"ELSE {last} END")
+        return f"CASE {' '.join(parts)} " + (last[5:] if item.op in ("ramp", "gate") else f"ELSE {last} END")
 
-    def of_min(self, own: Value) -> str:
-        return self.call("LEAST", list(map(self.text, own.args)))
+    def of_min(self, item: Value) -> str:
+        return self.call("LEAST", list(map(self.text, item.args)))
 
-    def of_max(self, own: Value) -> str:
-        return self.call("GREATEST", list(map(self.text, own.args)))
+    def of_max(self, item: Value) -> str:
+        return self.call("GREATEST", list(map(self.text, item.args)))
 
     def call(self, name: str, arguments: list[str]) -> str:
         """A call of a function of any number of arguments."""
@@ -230,14 +230,14 @@ class _SqlPrinter(Printer):
             arguments = [first, *arguments[_MOST_ARGUMENTS:]]
         return f"{name}({', '.join(arguments)})" if len(arguments) > 1 else arguments[0]
 
-    def of_exp(self, own: Value) -> str:
-        return f"EXP({self.call('GREATEST', [self.text(own.args[0]), self.number(-700.0)])})"
+    def of_exp(self, item: Value) -> str:
+        return f"EXP({self.call('GREATEST', [self.text(item.args[0]), self.number(-700.0)])})"
 
-    def of_floor(self, own: Value) -> str:
-        return f"FLOOR({self.text(own.args[0])})"
+    def of_floor(self, item: Value) -> str:
+        return f"FLOOR({self.text(item.args[0])})"
 
-    def of_ramp(self, own: Value) -> str:
-        (start, slope, sign), x = own.data, self.text(own.args[0])
+    def of_ramp(self, item: Value) -> str:
+        (start, slope, sign), x = item.data, self.text(item.args[0])
         end = min(max(start + sign / slope, -MOST), MOST)
         if sign > 0:
             outside, inside = f"{x} <= {self.exact(start)}", f"{x} < {self.exact(end)}"
@@ -247,8 +247,8 @@ class _SqlPrinter(Printer):
             ramp = f"({self.number(start)} - {x}) * {self.number(slope)}"
         return f"CASE WHEN {outside} THEN {self.number(0)} WHEN {inside} THEN {ramp} ELSE {self.number(1)} END"
 
-    def of_gate(self, own: Value) -> str:
-        (low, high, slope), x = own.data, self.text(own.args[0])
+    def of_gate(self, item: Value) -> str:
+        (low, high, slope), x = item.data, self.text(item.args[0])
         margin = self.number(min(1 / slope, MOST))
 
         def closing(away: str) -> str:
@@ -261,30 +261,30 @@ class _SqlPrinter(Printer):
             f"ELSE {self.number(1)} END"
         )
 
-    def of_entry(self, own: Value) -> str:
-        x = self.text(own.args[0])
-        return self.halved(lambda place: f"{x} < {self.number(place)}", list(map(self.number, own.data)))
+    def of_entry(self, item: Value) -> str:
+        x = self.text(item.args[0])
+        return self.halved(lambda place: f"{x} < {self.number(place)}", list(map(self.number, item.data)))
 
-    def of_below(self, own: Value) -> str:
-        x = self.text(own.args[0])
-        counts = [self.number(count) for count in range(len(own.data) + 1)]
-        return self.halved(lambda place: f"{x} <= {self.exact(own.data[place - 1])}", counts)
+    def of_below(self, item: Value) -> str:
+        x = self.text(item.args[0])
+        counts = [self.number(count) for count in range(len(item.data) + 1)]
+        return self.halved(lambda place: f"{x} <= {self.exact(item.data[place - 1])}", counts)
 
-    def halved(self, is_before: Callable[[int], str], found: list[str], first: int = 0) -> str:
+    def halved(self, is_before: Callable[[int], str], result: list[str], first: int = 0) -> str:
         """One of several texts, by halving: ``is_before(place)`` is the condition of all before a place."""
-        if len(set(found)) == 1:
-            return found[0]
-        middle = len(found) // 2
-        before = self.halved(is_before, found[:middle], first)
-        behind = self.halved(is_before, found[middle:], first + middle)
+        if len(set(result)) == 1:
+            return result[0]
+        middle = len(result) // 2
+        before = self.halved(is_before, result[:middle], first)
+        behind = self.halved(is_before, result[middle:], first + middle)
         return f"CASE WHEN {is_before(first + middle)} THEN {before} ELSE {behind} END"
 
     # -----------------------------------------------------------------------------------------------------------------
     # Columns of the table
     # -----------------------------------------------------------------------------------------------------------------
 
-    def of_input(self, own: Value) -> str:
-        column = self.program.inputs[own.data]
+    def of_input(self, item: Value) -> str:
+        column = self.program.inputs[item.data]
         name = f"t.{self.identifier(column.name)}"
         if column.kind in ("number", "date"):
             return self.days(column, name) if column.kind == "date" else self.finite(column, name)
@@ -298,33 +298,33 @@ class _SqlPrinter(Printer):
                 {True: ("true", "1", "1.0"), False: ("false", "0", "0.0")},
                 f"LOWER({self.characters(name)})",
             )
-            pairs = [(self.literal(word), place) for place, own in enumerate(column.values) for word in spelled[own]]
+            pairs = [(self.literal(word), place) for place, item in enumerate(column.values) for word in spelled[item]]
         elif column.is_text:
             text = self.characters(name)
-            pairs = [(self.literal(own), place) for place, own in enumerate(column.values)]
+            pairs = [(self.literal(item), place) for place, item in enumerate(column.values)]
         else:
             text = self.finite(column, name)
-            pairs = [(self.exact(own), place) for place, own in enumerate(column.values)]
+            pairs = [(self.exact(item), place) for place, item in enumerate(column.values)]
         is_null = f"{name} IS NULL" if column.is_text or column.kind == "flag" else f"{text} IS NULL"
-        markers = ", ".join(self.literal(own) for own in column.markers)
+        markers = ", ".join(self.literal(item) for item in column.markers)
         if markers:
             is_null += f" OR TRIM({self.characters(name)}) IN ({markers})"
         other = f"CASE WHEN {is_null} THEN {as_missing} ELSE {self.nullable(unseen)} END"
         if len(pairs) > _FEW_VALUES:
-            return f"COALESCE({self.joined(own.data, text, pairs)}, {other})"
+            return f"COALESCE({self.joined(item.data, text, pairs)}, {other})"
         cases = " ".join(f"WHEN {literal} THEN {self.number(place)}" for literal, place in pairs)
         return f"CASE {text} {cases} ELSE {other} END"
 
-    def nullable(self, own: float | None) -> str:
+    def nullable(self, item: float | None) -> str:
         """A number, or NULL."""
-        return f"CAST(NULL AS {self.double})" if own is None else self.number(own)
+        return f"CAST(NULL AS {self.double})" if item is None else self.number(item)
 
     def joined(self, index: int, text: str, pairs: list[tuple[str, int]]) -> str:
         """The place of a category, found by a join."""
         name = f"{self.stem}_values_{index}"
         rows = ", ".join(f"({literal}, {self.number(place)})" for literal, place in pairs)
-        self.before.append(f"{name}(own, place) AS (VALUES {rows})")
-        self.joins.append(f"LEFT JOIN {name} ON {name}.own = {text}")
+        self.before.append(f"{name}(item, place) AS (VALUES {rows})")
+        self.joins.append(f"LEFT JOIN {name} ON {name}.item = {text}")
         return f"{name}.place"
 
     def characters(self, name: str) -> str:
@@ -333,18 +333,18 @@ class _SqlPrinter(Printer):
 
     def finite(self, column: Input, name: str) -> str:
         """A column as numbers, NULL for NaN; an error for infinity."""
-        own = f"CAST({name} AS {self.double})"
+        item = f"CAST({name} AS {self.double})"
         refused = f"CAST({self.literal(self.refusal(column))} || CAST({name} AS {self.varchar}) AS {self.double})"
-        is_infinite = f"ABS({own}) > {self.number(MOST)}"
-        return f"CASE WHEN {self.is_nan(own)} THEN NULL WHEN {is_infinite} THEN {refused} ELSE {own} END"
+        is_infinite = f"ABS({item}) > {self.number(MOST)}"
+        return f"CASE WHEN {self.is_nan(item)} THEN NULL WHEN {is_infinite} THEN {refused} ELSE {item} END"
 
     def refusal(self, column: Input) -> str:
         """What the error about a value begins with."""
         return f"Column {column.name!r} must hold finite numbers, not "
 
-    def is_nan(self, own: str) -> str:
+    def is_nan(self, item: str) -> str:
         """Whether a number is NaN."""
-        return f"{own} <> {own}"
+        return f"{item} <> {item}"
 
     def days(self, column: Input, name: str) -> str:
         """Dates as days since 1970."""
@@ -356,35 +356,35 @@ class _SqlPrinter(Printer):
 
     def search_columns(self, search: Nearest) -> dict[str, str]:
         """Columns that the search reads: the row in units, and the share of one known column."""
-        found = {}
-        for k, own in enumerate(search.columns):
+        result = {}
+        for k, item in enumerate(search.columns):
             if search.is_number[k] and search.per_unit[k] > 0:
-                away = f"({self.text(own)} - {self.number(search.centre[k])}) * {self.number(search.per_unit[k])}"
+                away = f"({self.text(item)} - {self.number(search.centre[k])}) * {self.number(search.per_unit[k])}"
                 bounds = self.number(-search.farthest), self.number(search.farthest)
                 inside = self.call("LEAST", [self.call("GREATEST", [away, bounds[0]]), bounds[1]])
                 # LEAST and GREATEST of some databases skip NULL.
-                found[f"q{k}"] = f"CASE WHEN {self.text(own)} IS NULL THEN NULL ELSE {self.rounded(inside)} END"
+                result[f"q{k}"] = f"CASE WHEN {self.text(item)} IS NULL THEN NULL ELSE {self.rounded(inside)} END"
         known = [
             f"CASE WHEN {self.text(search.is_known(k))} THEN {self.number(1)} ELSE {self.number(0)} END"
             for k in range(len(search.columns))
         ]
         share = f"{self.number(1)} / {self.call('GREATEST', [' + '.join(known), self.number(1)])}"
-        return found | {"ferl_share": share}
+        return result | {"ferl_share": share}
 
-    def single(self, own: str) -> str:
+    def single(self, item: str) -> str:
         """A number in single precision."""
-        return f"CAST({own} AS REAL)"
+        return f"CAST({item} AS REAL)"
 
-    def rounded(self, own: str) -> str:
+    def rounded(self, item: str) -> str:
         """A number of the table in single precision."""
-        return self.single(own)
+        return self.single(item)
 
     def distances(self, search: Nearest) -> tuple[str, str]:
         """The distance by which rows are compared, and the distance that counts; of a row q and a kept row k."""
         sums: tuple[list[str], list[str]] = ([], [])
         exact = []
-        for k, own in enumerate(search.columns):
-            per_unit, x = float(search.per_unit[k]), f"{'q.' * (own.op == 'step')}{self.text(own)}"
+        for k, item in enumerate(search.columns):
+            per_unit, x = float(search.per_unit[k]), f"{'q.' * (item.op == 'step')}{self.text(item)}"
             if per_unit == 0:
                 continue
             if search.is_number[k]:
@@ -399,9 +399,9 @@ class _SqlPrinter(Printer):
                 exact.append(
                     (search.place[k], f"CASE WHEN {same} THEN {self.number(0)} ELSE {self.number(per_unit)} END")
                 )
-        both = [" + ".join(own) for own in sums if own] or [self.single("0e0")]
+        both = [" + ".join(item) for item in sums if item] or [self.single("0e0")]
         total = " + ".join(text for _, text in sorted(exact)) or self.number(0)
-        return " + ".join(f"({own})" for own in both), f"({total}) * q.ferl_share"
+        return " + ".join(f"({item})" for item in both), f"({total}) * q.ferl_share"
 
     def kept_rows(self, search: Nearest) -> str:
         """The common table expression of the kept rows: their place i, r of each column, u of numbers in units."""
@@ -409,22 +409,22 @@ class _SqlPrinter(Printer):
         for k in range(len(search.columns)):
             if search.per_unit[k] > 0:
                 names.append(f"r{k}")
-                columns.append([self.number(own) for own in search.rows[:, k].tolist()])
+                columns.append([self.number(item) for item in search.rows[:, k].tolist()])
                 if search.is_number[k]:
                     names.append(f"u{k}")
-                    columns.append([self.single(self.number(own)) for own in search.units[:, k].tolist()])
+                    columns.append([self.single(self.number(item)) for item in search.units[:, k].tolist()])
         rows = ", ".join(f"({', '.join(row)})" for row in zip(*columns, strict=True))
         return f"{self.stem}_kept({', '.join(names)}) AS (VALUES {rows})"
 
     def nearest_stage(self, index: int, search: Nearest, live: list[str], source: str, name: str) -> list[str]:
         """Common table expressions that add the distance from the nearest kept row to columns of a source."""
-        own = [f"{text} AS {column}" for column, text in self.search_columns(search).items()]
+        item = [f"{text} AS {column}" for column, text in self.search_columns(search).items()]
         compared, exact = self.distances(search)
         handed = [f"q.{column}" for column in live]
-        found = f"(SELECT {exact} FROM {self.stem}_kept k ORDER BY {compared}, k.i FETCH FIRST 1 ROW ONLY) AS s{index}"
+        result = f"(SELECT {exact} FROM {self.stem}_kept k ORDER BY {compared}, k.i FETCH FIRST 1 ROW ONLY) AS s{index}"
         return [
-            f"{name}_query AS (SELECT {', '.join([*live, *own])} FROM {source}{self.fence})",
-            f"{name} AS (SELECT {', '.join([*handed, found])} FROM {name}_query q{self.fence})",
+            f"{name}_query AS (SELECT {', '.join([*live, *item])} FROM {source}{self.fence})",
+            f"{name} AS (SELECT {', '.join([*handed, result])} FROM {name}_query q{self.fence})",
         ]
 
     # -----------------------------------------------------------------------------------------------------------------
@@ -436,13 +436,13 @@ class _SqlPrinter(Printer):
         outputs = self.program.outputs
         steps = {index: self.program.steps[index] for index in self.program.needed}
         depth: dict[int, int] = {}
-        for index, own in steps.items():
-            depth[index] = 0 if own.op == "input" else 1 + max((depth[step] for step in own.steps), default=0)
-        searched = {depth[index] for index, own in steps.items() if own.op == "nearest"}
+        for index, item in steps.items():
+            depth[index] = 0 if item.op == "input" else 1 + max((depth[step] for step in item.steps), default=0)
+        searched = {depth[index] for index, item in steps.items() if item.op == "nearest"}
         deepest = max(depth.values(), default=0)
         last = dict(depth)  # the depth of the deepest step that reads a step
-        for index, own in steps.items():
-            for step in own.steps:
+        for index, item in steps.items():
+            for step in item.steps:
                 last[step] = max(last[step], depth[index])
         for output in outputs:
             for step in output.value.steps:
@@ -467,21 +467,23 @@ class _SqlPrinter(Printer):
                 source, live, new = f"{name}_near", [*live, f"s{index}"], [step for step in new if step != index]
             columns = live + [f"{self.text(steps[index])} AS s{index}" for index in new]
             if level == 0:
-                given = [f"t.{self.identifier(own)} AS k{place}" for place, own in enumerate(self.keep)]
+                given = [f"t.{self.identifier(item)} AS k{place}" for place, item in enumerate(self.keep)]
                 columns = given + columns[len(kept) :]
                 source = " ".join([f"{'.'.join(map(self.identifier, self.table))} t", *self.joins])
             stages.append(f"{name} AS (SELECT {', '.join(columns) or '1 AS nothing'} FROM {source}{self.fence})")
             source = name
         names = self.names()
-        answers = [f"k{place} AS {self.identifier(own)}" for place, own in enumerate(self.keep)]
-        answers += [f"{self.answer(own)} AS {self.identifier(name)}" for own, name in zip(outputs, names, strict=True)]
+        answers = [f"k{place} AS {self.identifier(item)}" for place, item in enumerate(self.keep)]
+        answers += [
+            f"{self.answer(item)} AS {self.identifier(name)}" for item, name in zip(outputs, names, strict=True)
+        ]
         body = ",\n".join([*self.before, *stages])
         listed = ",\n  ".join(answers)
         return f"{self.head()}WITH {body}\nSELECT\n  {listed}\nFROM {source}"
 
     def head(self) -> str:
         """What a reader of the query may want to know."""
-        columns = ", ".join(f"{own.name!r}" for own in (self.program.inputs[k] for k in self.program.read_inputs))
+        columns = ", ".join(f"{item.name!r}" for item in (self.program.inputs[k] for k in self.program.read_inputs))
         plain = columns.replace("\n", " ").replace("\r", " ").replace("*/", "* /").replace("/*", "/ *")
         note = f" {self.note}" if self.note else ""
         return f"/* A classifier, exported by ferl for {self.dialect}.{note} It reads {plain}. */\n"
@@ -489,14 +491,14 @@ class _SqlPrinter(Printer):
     def names(self) -> list[str]:
         """The names of the answers, with the places of classes where a database takes two labels for one."""
         labels = label_names(self.program)
-        for own in (labels, [str(place) for place in range(len(labels))]):
-            found = [self.prefix + self._name(output, own) for output in self.program.outputs]
-            folded = [self.folded(name) for name in found]
-            is_short = not self.longest_name or all(len(name.encode()) <= self.longest_name for name in found)
-            if len(set(folded)) == len(folded) and is_short and not any("\0" in name for name in found):
+        for item in (labels, [str(place) for place in range(len(labels))]):
+            result = [self.prefix + self._name(output, item) for output in self.program.outputs]
+            folded = [self.folded(name) for name in result]
+            is_short = not self.longest_name or all(len(name.encode()) <= self.longest_name for name in result)
+            if len(set(folded)) == len(folded) and is_short and not any("\0" in name for name in result):
                 break
-        self._refuse_alike([*self.keep, *found], "The query returns")
-        return found
+        self._refuse_alike([*self.keep, *result], "The query returns")
+        return result
 
     def _name(self, output: Output, labels: list[str]) -> str:
         if output.place is None:
@@ -506,8 +508,8 @@ class _SqlPrinter(Printer):
     def answer(self, output: Output) -> str:
         """The expression of an answer."""
         if output.name == "label":
-            literals = [self.label(own) for own in output.names]
-            cases = " ".join(f"WHEN {self.number(place)} THEN {own}" for place, own in enumerate(literals))
+            literals = [self.label(item) for item in output.names]
+            cases = " ".join(f"WHEN {self.number(place)} THEN {item}" for place, item in enumerate(literals))
             return f"CASE {self.text(output.value)} {cases} END"
         if output.name == "reason":
             read = self.program.read_inputs
@@ -515,13 +517,13 @@ class _SqlPrinter(Printer):
             return f"CASE {self.text(output.value)} {cases} END" if read else self.characters("NULL")
         return self.text(output.value)
 
-    def label(self, own: str | float) -> str:
+    def label(self, item: str | float) -> str:
         """A label."""
-        if isinstance(own, bool):
-            return str(own).upper()
-        if isinstance(own, str):
-            return self.literal(own)
-        return str(own) if isinstance(own, int) else self.number(own)
+        if isinstance(item, bool):
+            return str(item).upper()
+        if isinstance(item, str):
+            return self.literal(item)
+        return str(item) if isinstance(item, int) else self.number(item)
 
 
 class _DuckDB(_SqlPrinter):
@@ -533,17 +535,17 @@ class _DuckDB(_SqlPrinter):
     fence = ""
     most_columns = 100_000
 
-    def of_entry(self, own: Value) -> str:
-        return f"({self.list_of(own.data)})[CAST({self.text(own.args[0])} AS BIGINT) + 1]"
+    def of_entry(self, item: Value) -> str:
+        return f"({self.list_of(item.data)})[CAST({self.text(item.args[0])} AS BIGINT) + 1]"
 
     def list_of(self, numbers: Sequence[float], kind: str = "DOUBLE") -> str:
         """A list as one constant, which DuckDB plans faster than many."""
-        return f"CAST('[{','.join(repr(check_finite(own)) for own in numbers)}]' AS {kind}[])"
+        return f"CAST('[{','.join(repr(check_finite(item)) for item in numbers)}]' AS {kind}[])"
 
     def finite(self, column: Input, name: str) -> str:
-        own = f"CAST({name} AS DOUBLE)"
+        item = f"CAST({name} AS DOUBLE)"
         refused = f"error({self.literal(self.refusal(column))} || CAST({name} AS VARCHAR))"
-        return f"CASE WHEN isnan({own}) THEN NULL WHEN isinf({own}) THEN {refused} ELSE {own} END"
+        return f"CASE WHEN isnan({item}) THEN NULL WHEN isinf({item}) THEN {refused} ELSE {item} END"
 
     def days(self, column: Input, name: str) -> str:
         moment = f"CAST({name} AS TIMESTAMP)"
@@ -565,13 +567,13 @@ class _DuckDB(_SqlPrinter):
         return f"{self.stem}_kept AS MATERIALIZED (SELECT {', '.join(columns)})"
 
     def nearest_stage(self, index: int, search: Nearest, live: list[str], source: str, name: str) -> list[str]:
-        own = [f"{text} AS {column}" for column, text in self.search_columns(search).items()]
+        item = [f"{text} AS {column}" for column, text in self.search_columns(search).items()]
         compared, exact = self.distances(search)
         # Equal distances in single precision: the first. Others are further apart than what the place adds.
         step = 2.0 ** -(26 + math.ceil(math.log2(len(search.rows) + 1)))
         key = f"CAST({compared} AS DOUBLE) * (1e0 + k.i * {self.number(step)})"
         return [
-            f"{name}_query AS MATERIALIZED (SELECT row_number() OVER () AS ferl_row, {', '.join([*live, *own])} "
+            f"{name}_query AS MATERIALIZED (SELECT row_number() OVER () AS ferl_row, {', '.join([*live, *item])} "
             f"FROM {source})",
             f"{name}_found AS (SELECT q.ferl_row, arg_min(k.i, {key}) AS i FROM {name}_query q, {self.stem}_kept k "
             "GROUP BY q.ferl_row)",
@@ -592,18 +594,18 @@ class _Postgres(_SqlPrinter):
     def folded(self, name: str) -> str:
         return name.encode()[: self.longest_name].decode(errors="replace")
 
-    def of_number(self, own: Value) -> str:
-        return f"float8 '{check_finite(own.data)!r}'"
+    def of_number(self, item: Value) -> str:
+        return f"float8 '{check_finite(item.data)!r}'"
 
-    def of_entry(self, own: Value) -> str:
-        numbers = ",".join(map(repr, own.data))
-        return f"(CAST('{{{numbers}}}' AS float8[]))[CAST({self.text(own.args[0])} AS integer) + 1]"
+    def of_entry(self, item: Value) -> str:
+        numbers = ",".join(map(repr, item.data))
+        return f"(CAST('{{{numbers}}}' AS float8[]))[CAST({self.text(item.args[0])} AS integer) + 1]"
 
     def characters(self, name: str) -> str:
         return f'CAST({name} AS text) COLLATE "C"'
 
-    def is_nan(self, own: str) -> str:
-        return f"{own} = float8 'NaN'"
+    def is_nan(self, item: str) -> str:
+        return f"{item} = float8 'NaN'"
 
     def days(self, column: Input, name: str) -> str:
         moment = f"CAST({name} AS timestamp)"
@@ -615,9 +617,9 @@ class _Postgres(_SqlPrinter):
             "/ float8 '86400000000'"
         )
 
-    def rounded(self, own: str) -> str:
+    def rounded(self, item: str) -> str:
         # A number that single precision makes zero is an error there.
-        return f"CASE WHEN ABS({own}) < float8 '1e-37' THEN {self.single('0e0')} ELSE {self.single(own)} END"
+        return f"CASE WHEN ABS({item}) < float8 '1e-37' THEN {self.single('0e0')} ELSE {self.single(item)} END"
 
     def kept_rows(self, search: Nearest) -> str:
         names, arrays = [], []
@@ -628,7 +630,7 @@ class _Postgres(_SqlPrinter):
                 if search.is_number[k]:
                     names.append(f"u{k}")
                     arrays.append(f"CAST('{{{','.join(map(repr, search.units[:, k].tolist()))}}}' AS float4[])")
-        rows = f"unnest({', '.join(arrays)}) WITH ORDINALITY AS own({', '.join([*names, 'i'])})"
+        rows = f"unnest({', '.join(arrays)}) WITH ORDINALITY AS item({', '.join([*names, 'i'])})"
         return f"{self.stem}_kept AS MATERIALIZED (SELECT * FROM {rows})"
 
 
@@ -645,27 +647,27 @@ class _SQLite(_SqlPrinter):
         'in Python by connection.create_function("exp", 1, math.exp).'
     )
 
-    def exact(self, own: float) -> str:
+    def exact(self, item: float) -> str:
         """A fraction of whole numbers: some versions of SQLite read a decimal number one bit off."""
-        check_finite(own)
-        numerator, denominator = own.as_integer_ratio()
-        if (denominator == 1 and abs(numerator) < 2**53) or not 2.0**-1000 < abs(own) < 2.0**53:
-            return self.number(own)
+        check_finite(item)
+        numerator, denominator = item.as_integer_ratio()
+        if (denominator == 1 and abs(numerator) < 2**53) or not 2.0**-1000 < abs(item) < 2.0**53:
+            return self.number(item)
         text = f"{float(abs(numerator)):.1f}"
         while denominator > 1:
             part = min(denominator, int(_EXACT_POWER))
             text, denominator = f"{text} / {part}.0", denominator // part
-        return f"({'-' if own < 0 else ''}{text})"
+        return f"({'-' if item < 0 else ''}{text})"
 
     def call(self, name: str, arguments: list[str]) -> str:
         return super().call({"LEAST": "MIN", "GREATEST": "MAX"}[name], arguments)
 
-    def of_floor(self, own: Value) -> str:
-        x = self.text(own.args[0])
+    def of_floor(self, item: Value) -> str:
+        x = self.text(item.args[0])
         return f"((CAST({x} AS INTEGER) - ({x} < CAST({x} AS INTEGER))) * 1e0)"
 
-    def single(self, own: str) -> str:
-        return own
+    def single(self, item: str) -> str:
+        return item
 
     def characters(self, name: str) -> str:
         return f"(CAST({name} AS TEXT) || '')"  # without the collation of the column
@@ -689,10 +691,10 @@ class _SQLite(_SqlPrinter):
         share = self.search_columns(search)["ferl_share"]
         _, exact = self.distances(search)
         handed = [f"q.{column}" for column in live]
-        found = f"(SELECT MIN({exact}) FROM {self.stem}_kept k) AS s{index}"
+        result = f"(SELECT MIN({exact}) FROM {self.stem}_kept k) AS s{index}"
         return [
             f"{name}_query AS (SELECT {', '.join([*live, f'{share} AS ferl_share'])} FROM {source}{self.fence})",
-            f"{name} AS (SELECT {', '.join([*handed, found])} FROM {name}_query q{self.fence})",
+            f"{name} AS (SELECT {', '.join([*handed, result])} FROM {name}_query q{self.fence})",
         ]
 
 
