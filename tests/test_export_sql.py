@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from cli_examples import ferl, refused
 from database_examples import (
     CATEGORY,
     EVIL,
@@ -28,9 +29,9 @@ from database_examples import (
     postgres_programs,
     postgres_server,
 )
-from ferl import FERLClassifier, FERLTreeClassifier
+from ferl import FERLClassifier, FERLTreeClassifier, save_model
 from ferl._models.terms import Rules
-from ferl.export import export_sql
+from ferl.export import export_c, export_python, export_sql
 from ferl.export.sql import _SQLite as SQLitePrinter
 
 
@@ -314,3 +315,43 @@ def test_trees_have_no_reasons_and_no_level():
         export_sql(fitted("tree deep"), level=0.9)
     with pytest.raises(TypeError, match="export_sql got a PosixPath"):
         export_sql(Path("x"))
+
+
+def test_the_command_line_writes_what_the_functions_return(tmp_path):
+    clf, path = fitted("two classes"), tmp_path / "model.json"
+    save_model(clf, path)
+    sql, python, c = (tmp_path / name for name in ("score.sql", "model.py", "model.c"))
+    options = [
+        "--sql",
+        sql,
+        "--dialect",
+        "sqlite",
+        "--table",
+        "ward.rows",
+        "--keep",
+        "id, b",
+        "--python",
+        python,
+        "--c",
+        c,
+    ]
+    printed = ferl("export", path, *options, "--no-evidence", "--reasons", 2).stdout
+    assert [line.partition(":")[0] for line in printed.splitlines()] == [str(sql), str(python), str(c)]
+    wanted = {"evidence": False, "reasons": 2}
+    query = export_sql(clf, dialect="sqlite", table=("ward", "rows"), keep=["id", "b"], **wanted)
+    assert sql.read_text(encoding="utf-8") == f"{query}\n"
+    assert python.read_text(encoding="utf-8") == export_python(clf, **wanted)
+    assert c.read_text(encoding="utf-8") == export_c(clf, **wanted)
+
+
+def test_the_command_line_refuses_options_without_what_they_are_about(tmp_path):
+    path = tmp_path / "model.json"
+    save_model(fitted("tree compact"), path)
+    onnx = ["-o", tmp_path / "model.onnx"]
+    assert "Name a file: -o model.onnx for ONNX, --sql score.sql" in refused("export", path)
+    for option in (["--dialect", "sqlite"], ["--table", "rows"], ["--keep", "id"]):
+        assert f"{option[0]} is about SQL; add --sql score.sql" in refused("export", path, *onnx, *option)
+    for option in (["--no-evidence"], ["--reasons", 2]):
+        assert f"{option[0]} is about SQL and plain code" in refused("export", path, *onnx, *option)
+    assert "this is a tree" in refused("export", path, "--sql", tmp_path / "score.sql", "--reasons", 2)
+    assert not (tmp_path / "score.sql").exists()
