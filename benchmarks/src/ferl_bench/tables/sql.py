@@ -39,7 +39,7 @@ NOTES = (
     "Processor time, one thread each, on a generated table of 20 numbers and 5 columns of categories. DuckDB reads a "
     "table in memory and writes the answers to another one; its time includes that of reading and planning the query. "
     "Python reads the same table from Arrow: predict_proba; predict_set where there are sets.",
-    "Difference: the largest of a probability, over all rows.",
+    "Largest difference: of a probability, over all rows.",
 )
 
 
