@@ -24,7 +24,7 @@ from ferl_bench.protocol import evaluate, make_folds
 from ferl_bench.render import markdown
 from ferl_bench.rows import Row
 from ferl_bench.table import Request
-from ferl_bench.tables import bands, consequents, criterion, evidence, ranks, runtime, study, tables
+from ferl_bench.tables import bands, consequents, criterion, evidence, ranks, runtime, sql, study, tables
 
 DEEP, CART, LOGISTIC = (get_method(name) for name in ("FERL-deep", "CART", "Logistic regression"))
 
@@ -282,6 +282,17 @@ def test_the_runtime_table_races_the_papers_sets(request_of: Request, monkeypatc
     assert report.failures == ["Nobody's: not among the methods here"]
     with pytest.raises(BenchError, match="it takes some of glass, wine"):
         runtime.run_runtime(replace(request_of, data_sets=request_of.data_sets[1:2]))
+
+
+def test_the_sql_table_races_queries_with_the_core(request_of: Request, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("duckdb", reason="DuckDB is not installed")
+    monkeypatch.setattr(sql, "N_FIT", 300)
+    monkeypatch.setattr(sql, "N_ROWS", 500)
+    few = {name: (model, wanted, 400) for name, (model, wanted, _) in sql.LINES.items()}
+    monkeypatch.setattr(sql, "LINES", few)
+    report = sql.run_sql(request_of)
+    assert set(as_json(report)["seconds"]) == set(few)
+    assert all(float(line[-1]) < 1e-9 for line in report.sections[0].rows)
 
 
 def test_methods_that_are_not_here_are_left_out() -> None:

@@ -9,7 +9,7 @@ import typer
 from typer import Argument, Option
 
 from ferl._cli import shell
-from ferl._cli.shell import DemoData, Kind, Map, Precision, Score, Signal, declare, plain_errors
+from ferl._cli.shell import DemoData, Dialect, Kind, Map, Precision, Score, Signal, declare, plain_errors
 
 app = typer.Typer(
     help="Classifiers made of short rules: probabilities with reasons, and abstention where the evidence is thin.",
@@ -71,8 +71,8 @@ def fit(
     ),
     groups: str | None = Option(
         None,
-        help="Column that names the group of each row, such as a patient or a machine; --test holds out whole groups, and "
-        "inner validation does so too. The model does not read it.",
+        help="Column that names the group of each row, such as a patient or a machine; --test and inner validation hold "
+        "out whole groups. The model does not read it.",
     ),
     held_out: Path | None = Option(None, help="Where to write the rows held out by --test, a .csv or .parquet file."),
     seed: int = Option(0, help="Seed of the random choices.", min=0),
@@ -347,14 +347,35 @@ def export(
     base_points: float | None = Option(None, help="Total of a row whose odds are --base-odds to one.  [default: 600]"),
     base_odds: float | None = Option(None, help="See --base-points.  [default: 50]"),
     points_to_double: float | None = Option(None, help="Points that double the odds.  [default: 20]"),
-    novelty: bool = Option(True, help="Whether novelty is an output; it makes most of the file."),
-    dtype: Precision = Option(Precision.float64, help="Numbers that come in and go out."),
+    novelty: bool = Option(True, help="Whether novelty is an output of ONNX; it makes most of the file."),
+    dtype: Precision = Option(Precision.float64, help="Numbers that come in and go out of ONNX."),
+    sql: Path | None = Option(None, help="Where to write the model as one SELECT.", metavar="FILE"),
+    dialect: Dialect | None = Option(None, help="The database of --sql.  [default: duckdb]"),
+    table: str | None = Option(
+        None, help="The table of --sql; points between the names of its schema and itself.  [default: rows]"
+    ),
+    keep: str = Option("", help="Columns of the table to hand on, such as its key, commas between; for --sql."),
+    python: Path | None = Option(
+        None, help="Where to write the model as one file of Python without other packages.", metavar="FILE"
+    ),
+    c: Path | None = Option(None, "--c", help="Where to write the model as one file of C99.", metavar="FILE"),
+    evidence: bool = Option(
+        True,
+        help="Whether --sql, --python and --c answer with sets and ignorance, which need the rows that rules keep.",
+    ),
+    reasons: int | None = Option(
+        None,
+        min=0,
+        help="How many features that added most to the label --sql, --python and --c name.  [default: 3 of rules]",
+    ),
 ) -> None:
-    """Write a model as an ONNX file, which runs without Python and without ferl, or its rules as a scorecard.
+    """Write a model in a form that runs without ferl: ONNX, SQL, plain Python or C; or its rules as a scorecard.
 
     ONNX needs the package onnx: pip install "ferl[onnx]".
 
     Example: ferl export model.json -o model.onnx --scorecard points.csv --rounded
+
+    Example: ferl export model.json --sql score.sql --dialect postgres --table ward.patients --keep id
     """
 
 

@@ -7,6 +7,7 @@ from argparse import Namespace
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import singledispatch
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from ferl._cli.shell import CommandError, check_places, check_rules, label_named
+from ferl._cli.shell import CommandError, check_places, check_rules, label_named, names_in
 from ferl._estimator import FERLEstimator
 from ferl._models.model import Model
 from ferl._models.rule_model import RuleModel
@@ -23,7 +24,7 @@ from ferl._tell.page import Section, Table, as_rich
 from ferl._tell.statements import Style, statements
 from ferl._util.files import replace_text, replacing
 from ferl._util.text import counted, spoken
-from ferl.export import Scorecard, export_text
+from ferl.export import Scorecard, export_c, export_python, export_sql, export_text
 from ferl.onnx import to_onnx
 from ferl.onnx.graph import onnx_module
 from ferl.saving import load_model
@@ -186,9 +187,21 @@ def _listed(values: list[Any], between: str = ", ") -> str:
 
 
 def run_export(asked: Namespace) -> None:
-    """Write a model as ONNX, its rules as a scorecard, or both."""
-    if asked.out is None and asked.scorecard is None:
-        raise CommandError("Name a file: -o model.onnx for ONNX, --scorecard points.csv for a scorecard.")
+    """Write a model as ONNX, SQL, Python, C, its rules as a scorecard, or several of these."""
+    plain = {name: getattr(asked, name) for name in ("sql", "python", "c")}
+    if not any((asked.out, asked.scorecard, *plain.values())):
+        raise CommandError(
+            "Name a file: -o model.onnx for ONNX, --sql score.sql for a database, --python model.py or --c model.c for "
+            "plain code, --scorecard points.csv for a scorecard."
+        )
+    about_sql = {"dialect": asked.dialect, "table": asked.table, "keep": asked.keep or None}
+    for name, value in about_sql.items():
+        if value is not None and asked.sql is None:
+            raise CommandError(f"--{name} is about SQL; add --sql score.sql.")
+    about_code = {"--no-evidence": not asked.evidence, "--reasons": asked.reasons is not None}
+    for option, is_given in about_code.items():
+        if is_given and not any(plain.values()):
+            raise CommandError(f"{option} is about SQL and plain code; add --sql, --python or --c.")
     numbers = {name: getattr(asked, name) for name in ("base_points", "base_odds", "points_to_double")}
     counted = {name: value for name, value in numbers.items() if value is not None}
     about_points = [f"--{name.replace('_', '-')}" for name in counted]
@@ -196,11 +209,25 @@ def run_export(asked: Namespace) -> None:
     about_points += ["--safe-csv"] * asked.safe_csv
     if about_points and asked.scorecard is None:
         raise CommandError(f"{about_points[0]} is about the points of a scorecard; add --scorecard points.csv.")
-    check_places([asked.out, asked.scorecard], asked.model)
+    check_places([asked.out, asked.scorecard, *plain.values()], asked.model)
+    for name, out in plain.items():
+        if out is not None:
+            _write_code(asked, name, out)
     if asked.scorecard is not None:
         _write_scorecard(asked, counted)
     if asked.out is not None:
         _write_onnx(asked)
+
+
+def _write_code(asked: Namespace, language: str, out: Path) -> None:
+    """Write a model as SQL, Python or C."""
+    wanted: dict[str, Any] = {"evidence": asked.evidence, "reasons": asked.reasons}
+    if language == "sql":
+        wanted |= {"dialect": asked.dialect or "duckdb", "keep": names_in(asked.keep)}
+        wanted["table"] = (asked.table or "rows").split(".")
+    text = {"sql": export_sql, "python": export_python, "c": export_c}[language](load_model(asked.model), **wanted)
+    replace_text(out, text if text.endswith("\n") else f"{text}\n")
+    typer.echo(f"{out}: {len(text.encode()):,} bytes")
 
 
 def _write_onnx(asked: Namespace) -> None:

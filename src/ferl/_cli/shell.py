@@ -40,6 +40,7 @@ Signal = StrEnum("Signal", ["margin", "belief", "ignorance", "novelty"])
 Map = StrEnum("Map", ["temperature", "isotonic"])
 Precision = StrEnum("Precision", ["float64", "float32"])
 DemoData = StrEnum("DemoData", ["titanic", "iris", "wine", "breast_cancer"])
+Dialect = StrEnum("Dialect", ["duckdb", "postgres", "sqlite", "ansi"])
 
 MODEL = Argument(help="Model file from ferl fit or save_model.")
 TABLE = Argument(help="CSV or Parquet file with the columns of the training table.")

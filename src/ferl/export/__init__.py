@@ -4,7 +4,9 @@ from ferl._tell.reasons import Reason
 from ferl.export.binning import Binning, PopulationStability
 from ferl.export.graphviz import export_graphviz
 from ferl.export.latex import export_latex
+from ferl.export.plain_code import export_c, export_python
 from ferl.export.scorecard import Scorecard, export_scorecard, reason_codes
+from ferl.export.sql import export_sql
 from ferl.export.text import curves_frame, export_text, overview, rules_frame, splits_frame
 
 __all__ = [
@@ -13,9 +15,12 @@ __all__ = [
     "Reason",
     "Scorecard",
     "curves_frame",
+    "export_c",
     "export_graphviz",
     "export_latex",
+    "export_python",
     "export_scorecard",
+    "export_sql",
     "export_text",
     "overview",
     "reason_codes",
