@@ -13,7 +13,7 @@ from ferl_bench.method import Method, packages_of
 from ferl_bench.render import Report
 from ferl_bench.rows import Measure, Row, data_set_section, failure_notes, method_section, rows_json
 from ferl_bench.suites.page import chosen, draw_ranks, pair_sections, rank, rank_sections, table_section, time_section
-from ferl_bench.suites.pmlb import load_pmlb
+from ferl_bench.suites.pmlb import NAMES, load_pmlb
 from ferl_bench.suites.pmlb_methods import METHODS
 from ferl_bench.suites.protocol import FrameJob
 from ferl_bench.table import Request, Table
@@ -42,11 +42,26 @@ def run_pmlb(request: Request, methods: Sequence[Method] = METHODS) -> Report:
     wanted = chosen(methods, request.methods)
     own = replace(request, data_sets=load_pmlb(request.folder, request.names, request.console))
     rows = own.rows(wanted, FrameJob)
-    return make_report(rows, own.data_sets, own.facts(packages_of(wanted), **request.limits.describe()))
+    left_out = {
+        "Tables": [name for name in NAMES if name not in {data.name for data in own.data_sets}],
+        "Methods": [method.name for method in methods if method not in wanted],
+    }
+    facts = own.facts(packages_of(wanted), **request.limits.describe())
+    return make_report(rows, own.data_sets, facts, left_out)
 
 
-def make_report(rows: Sequence[Row], data_sets: Sequence[DataSet], facts: Mapping[str, object]) -> Report:
-    """Turn rows into the report."""
+def make_report(
+    rows: Sequence[Row],
+    data_sets: Sequence[DataSet],
+    facts: Mapping[str, object],
+    left_out: Mapping[str, Sequence[str]] | None = None,
+) -> Report:
+    """Turn rows into the report; `left_out` names tables and methods of the suite that the run did not have."""
+    missing = [
+        f"{what} of the suite that this run left out: {', '.join(names)}."
+        for what, names in (left_out or {}).items()
+        if names
+    ]
     measured = [row for row in rows if row.data_sets]
     ranks = rank(measured, COMPARED)
     return Report(
@@ -54,7 +69,7 @@ def make_report(rows: Sequence[Row], data_sets: Sequence[DataSet], facts: Mappin
         title="PMLB: FERL-wide and the defaults of other packages",
         facts=facts,
         sections=[
-            method_section("Answers", rows, ANSWERS, [*NOTES, *failure_notes(rows)]),
+            method_section("Answers", rows, ANSWERS, [*NOTES, *missing, *failure_notes(rows)]),
             *rank_sections(ranks),
             *pair_sections(rows, OURS, COMPARED),
             *common_sets_section(rows, OURS, COMPARED),
@@ -65,7 +80,7 @@ def make_report(rows: Sequence[Row], data_sets: Sequence[DataSet], facts: Mappin
         data=rows_json(rows),
         draw=(lambda figure: draw_ranks(figure, ranks)) if ranks else None,
         headlines=[*against_best(rows, OURS, COMPARED), *against_partial(rows, OURS, COMPARED)],
-        failures=failure_notes(rows),
+        failures=[*missing, *failure_notes(rows)],
     )
 
 
