@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Say the version, which stands in src/ferl/__init__.py alone, and check that a release's tag and changelog agree.
+"""Print the version of src/ferl/__init__.py, and check that its copies, a release's tag and the changelog agree.
 
 ::
 
-    python tools/check_version.py               # prints the version
+    python tools/check_version.py               # prints the version; fails if a copy differs
     python tools/check_version.py --tag v1.2.0  # fails unless this is the version and CHANGELOG.md dates it
 """
 
@@ -15,6 +15,8 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+COPIES = {"CITATION.cff": r"^version: (\S+)$", "recipe/recipe.yaml": r'^  version: "([^"]+)"$'}
+"""Files that readers without Python take the version from, and the line that has it."""
 
 
 def version() -> str:
@@ -24,6 +26,17 @@ def version() -> str:
     if found is None:
         sys.exit("check_version: src/ferl/__init__.py has no line __version__ = ...")
     return found[1]
+
+
+def differing_copies() -> list[str]:
+    """Return the copies of the version that are not the version."""
+    found = []
+    for name, pattern in COPIES.items():
+        line = re.search(pattern, (ROOT / name).read_text(encoding="utf-8"), re.MULTILINE)
+        if line is None or line[1] != version():
+            has = "no version" if line is None else line[1]
+            found.append(f"{name} has {has}, but src/ferl/__init__.py has {version()}: make it {version()}")
+    return found
 
 
 def problems(tag: str) -> list[str]:
@@ -41,11 +54,11 @@ def problems(tag: str) -> list[str]:
 
 
 def main() -> None:
-    """Print the version, or what is wrong with a tag."""
+    """Print the version, or what is wrong with its copies and a tag."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tag", help="of a release, such as v1.2.0")
     tag = parser.parse_args().tag
-    found = problems(tag) if tag is not None else []
+    found = differing_copies() + (problems(tag) if tag is not None else [])
     if found:
         sys.exit("\n".join(f"check_version: {problem}" for problem in found))
     print(version())

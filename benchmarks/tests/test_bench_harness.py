@@ -97,7 +97,7 @@ def test_the_list_has_every_table_and_the_time_of_all() -> None:
     done = invoke("--list")
     assert done.exit_code == 0, done.output
     assert all(name in done.output for name in all_tables())
-    assert re.search(r"second\s+suite\s+together\s+\d+", done.output)
+    assert re.search(r"the\s+suites\s+together\s+\d+", done.output)
 
 
 @pytest.mark.parametrize(

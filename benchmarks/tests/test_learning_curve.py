@@ -284,8 +284,9 @@ def test_labels_of_the_picture_do_not_overprint() -> None:
         (("learning-curve", "--rows", "0"), "--rows has '0'"),
         (("learning-curve", "--tables", "sleep"), "sleep needs --data DIR"),
         (("learning-curve", "--openml", "x"), "do not apply to learning-curve"),
-        (("cuts", "--rows", "1000"), "--rows, --tables, --methods and --seeds do not apply to cuts"),
-        (("all", "--data", "x", "--seeds", "2"), "--seeds are for learning-curve"),
+        (("cuts", "--rows", "1000"), "--rows, --tables and --seeds do not apply to cuts"),
+        (("cuts", "--methods", "FERL"), "--methods do not apply to cuts"),
+        (("all", "--data", "x", "--seeds", "2"), "are for tables by their names, not for all"),
     ],
 )
 def test_a_mistake_is_one_line_and_code_two(arguments: tuple[str, ...], message: str, tmp_path: Path) -> None:

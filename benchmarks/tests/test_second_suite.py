@@ -16,6 +16,7 @@ from ferl_bench.command import app
 from ferl_bench.data import DataSet
 from ferl_bench.errors import BenchError
 from ferl_bench.suites import second
+from ferl_bench.suites.page import n_missing
 from ferl_bench.suites.protocol import as_frame, conformal_sets, evaluate_frame, macro_auc
 from ferl_bench.suites.rivals import METHODS
 from ferl_bench.table import Request
@@ -45,7 +46,7 @@ def test_text_and_truth_values_are_categories_and_holes_stay() -> None:
     assert np.isnan(data.numeric[:, 0]).any()
     frame = as_frame(data)
     assert frame["c0"].dtype == object
-    assert frontier_second.n_missing(data) == int(frame.isna().to_numpy().sum()) > 0
+    assert n_missing(data) == int(frame.isna().to_numpy().sum()) > 0
     assert mixed().digest == data.digest
 
 

@@ -43,7 +43,14 @@ _VALID: set[tuple[Any, ...]] = set()
 _MOST_VALID = 1024
 
 
-class RemembersValidParameters(BaseEstimator):
+class LinkedToDocs:
+    """An estimator whose box in a notebook links to the page of ferl, as scikit-learn's link to theirs."""
+
+    _doc_link_module = "ferl"
+    _doc_link_template = "https://pypi.org/project/ferl/"  # Homepage in pyproject.toml
+
+
+class RemembersValidParameters(LinkedToDocs, BaseEstimator):
     """An estimator whose parameters are compared with their ranges once for each set of values.
 
     The comparison takes an eighth of the time of a fit of a small table, and cross-validation repeats it with the same

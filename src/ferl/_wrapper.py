@@ -20,7 +20,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_parameter
 
 from ferl._models.decision import Decision
-from ferl._sklearn import check_rows, routing_enabled, rows_of_parameters, take_rows
+from ferl._sklearn import LinkedToDocs, check_rows, routing_enabled, rows_of_parameters, take_rows
 from ferl._tables import plain_labels, refuse_missing_labels
 from ferl._util.arrays import Floats
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ferl._models.evidence import Evidence
 
 
-class Wrapper(MetaEstimatorMixin, BaseEstimator):
+class Wrapper(LinkedToDocs, MetaEstimatorMixin, BaseEstimator):
     """A classifier and something learned about its answers from rows it was not fitted on.
 
     ``fit`` fits a clone of ``estimator``. A wrapper whose ``estimator`` is fitted already needs no ``fit``: it takes

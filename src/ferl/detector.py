@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from ferl._estimator import FERLEstimator
 from ferl._models.model import Model
 from ferl._models.novelty import MEASURES
-from ferl._sklearn import Interval, StrOptions, fit_context, remember_columns, take_rows
+from ferl._sklearn import Interval, LinkedToDocs, StrOptions, fit_context, remember_columns, take_rows
 from ferl._util.arrays import Floats
 from ferl._util.text import listed, percent_text, spoken, value_text
 from ferl._wrapper import frozen, unfitted, with_inputs_of
@@ -97,7 +97,7 @@ def _refuse_fit_predict(detector: Any) -> bool:
     )
 
 
-class NoveltyDetector(OutlierMixin, BaseEstimator):
+class NoveltyDetector(LinkedToDocs, OutlierMixin, BaseEstimator):
     """Says which rows are unlike the training rows, with a stated rate of false alarms.
 
     The novelty of a row (:meth:`FERLClassifier.novelty`) is compared with that of rows the classifier was not fitted

@@ -8,12 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
+from ferl._sklearn import LinkedToDocs
 from ferl._util.arrays import Floats
 
 __all__ = ["PlainClassifier"]
 
 
-class PlainClassifier(ClassifierMixin, BaseEstimator):
+class PlainClassifier(LinkedToDocs, ClassifierMixin, BaseEstimator):
     """A classifier with ``classes_``, ``predict`` and ``predict_proba`` alone.
 
     MAPIE tries every classifier that has ``n_features_in_`` on a row of zeros. A classifier of a mixed table rightly

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 app = typer.Typer(rich_markup_mode="markdown", pretty_exceptions_enable=False, add_completion=False)
 
 DEFAULT_OUT = Path("bench-results")
-SIZE_OPTIONS = "--rows, --tables, --methods and --seeds"
+SIZE_OPTIONS = "--rows, --tables and --seeds"
+SUITES = ("second", "pmlb")
 
 
 @dataclass(frozen=True)
@@ -56,8 +57,8 @@ class Options:
 
     @property
     def has_sizes(self) -> bool:
-        """Whether there is an option of the learning curve."""
-        return any(given is not None for given in (self.rows, self.tables, self.methods, self.seeds))
+        """Whether there is an option that the learning curve alone has."""
+        return any(given is not None for given in (self.rows, self.tables, self.seeds))
 
 
 @app.command()
@@ -102,7 +103,7 @@ def bench(
     ] = None,
     suite: Annotated[
         str | None,
-        typer.Option("--suite", help="Data sets that packages bring along instead: 'second', for frontier and all."),
+        typer.Option("--suite", help="Other tables: 'second', which packages bring along, or 'pmlb', for frontier."),
     ] = None,
     keep: Annotated[
         bool,
@@ -116,7 +117,8 @@ def bench(
         str | None, typer.Option("--tables", help="learning-curve: names with commas between; 'flights' for all three.")
     ] = None,
     methods: Annotated[
-        str | None, typer.Option("--methods", help="learning-curve: names with commas between; all by default.")
+        str | None,
+        typer.Option("--methods", help="Suites, learning-curve: names with commas between; all by default."),
     ] = None,
     seeds: Annotated[
         int | None,
@@ -161,8 +163,9 @@ def _of_suite(table: str, suite: str | None) -> str:
     """Return the name of the table of a suite."""
     if suite is None or table == f"frontier-{suite}":
         return table
-    if (table, suite) != ("frontier", "second"):
-        raise BenchError(f"{table} has no suite {suite!r}; there is `ferl bench frontier --suite second`")
+    if table != "frontier" or suite not in SUITES:
+        there = " and ".join(f"`ferl bench frontier --suite {name}`" for name in SUITES)
+        raise BenchError(f"{table} has no suite {suite!r}; there are {there}")
     return f"{table}-{suite}"
 
 
@@ -186,6 +189,8 @@ def _run_one(name: str, options: Options) -> None:
     request = _request(table, options, data_sets, console, fresh=options.fresh)
     if table.needs_suite and options.datasets is not None:
         request = replace(request, names=_names(options.datasets, "--datasets"))
+    if options.methods is not None:
+        request = replace(request, methods=_names(options.methods, "--methods"))
     if table.has_sizes:
         request = _with_sizes(request, options)
     options.out.mkdir(parents=True, exist_ok=True)
@@ -202,13 +207,13 @@ def _run_all(options: Options) -> None:
     from ferl_bench.table import all_tables
 
     if options.suite not in (None, "second"):
-        raise BenchError(f"there is no suite {options.suite!r}; there is --suite second")
+        raise BenchError(f"all has no suite {options.suite!r}; there is --suite second")
     if options.keep and options.fresh:
         raise BenchError("--keep takes what is known and --fresh computes it again: give one of them")
     if options.repetitions is not None:
         raise BenchError("--repetitions differ from table to table; with all, each has its own")
-    if options.has_sizes:
-        raise BenchError(f"{SIZE_OPTIONS} are for learning-curve, which is not among all: run it by its name")
+    if options.has_sizes or options.methods is not None:
+        raise BenchError(f"{SIZE_OPTIONS}, and --methods, are for tables by their names, not for all")
     console = Console()
     data_sets = _load(options, console)
     options.out.mkdir(parents=True, exist_ok=True)
@@ -218,7 +223,7 @@ def _run_all(options: Options) -> None:
         name: (table, _request(table, options, data_sets, console, fresh=False))
         for name, table in all_tables().items()
         if (options.concepts is not None or not table.needs_concepts)
-        and (options.suite is not None or not table.needs_suite)
+        and (not table.needs_suite or name == f"frontier-{options.suite}")
         and not table.has_sizes  # an hour or more, by its name only
     }
     failed = run_all(requests, options.out, console, source=_source(options), docs=options.docs, keep=options.keep)
@@ -241,7 +246,7 @@ def _request(table: Table, options: Options, data_sets: list[DataSet], console: 
         repetitions=options.repetitions or table.repetitions or 1,
         concepts=options.concepts,
         limits=Limits() if table.in_one_process else _limits(options),
-        folder=options.data if table.has_sizes else None,
+        folder=options.data if table.has_sizes or table.has_folder else None,
     )
 
 
@@ -251,7 +256,6 @@ def _with_sizes(request: Request, options: Options) -> Request:
         request,
         names=[] if options.tables is None else _names(options.tables, "--tables"),
         sizes=[] if options.rows is None else [_n_rows(text) for text in _names(options.rows, "--rows")],
-        methods=[] if options.methods is None else _names(options.methods, "--methods"),
         seeds=options.seeds,
     )
 
@@ -273,7 +277,7 @@ def _limits(options: Options) -> Limits:
 
 def _refuse_unused(name: str, table: Table, options: Options) -> None:
     """An option that would change nothing is a mistake of who gave it."""
-    folder = None if table.has_sizes else options.data
+    folder = None if table.has_sizes or table.has_folder else options.data
     sources = (folder, options.openml, None if table.needs_suite else options.datasets)
     unused = {
         "--data, --openml and --datasets": not (table.needs_data or table.reads_data)
@@ -285,6 +289,7 @@ def _refuse_unused(name: str, table: Table, options: Options) -> None:
         "--concepts": not table.needs_concepts and options.concepts is not None,
         "--keep": options.keep,
         SIZE_OPTIONS: options.has_sizes and not table.has_sizes,
+        "--methods": options.methods is not None and not (table.has_sizes or table.needs_suite),
     }
     for option, given in unused.items():
         if given:

@@ -48,7 +48,7 @@ def show_tables(console: Console) -> None:
     total = sum(table.minutes for table in tables.values() if not (table.needs_suite or table.has_sizes))
     console.print(
         f"\nMinutes: about, on the paper's 30 data sets with two idle cores and the extra 'rivals', each after the "
-        f"tables above it (they share results); all but the learning curve and the second suite together {total:g}, or "
+        f"tables above it (they share results); all but the learning curve and the suites together {total:g}, or "
         f"{total / 60:.1f} hours."
     )
 
@@ -56,6 +56,7 @@ def show_tables(console: Console) -> None:
 def _needs(table: Table) -> str:
     own = "--concepts" if table.needs_concepts else "the extra 'suite'" if table.needs_suite else "no data"
     own = "the extra 'flights', --data" if table.has_sizes else own
+    own = "--data, or a download" if table.has_folder else own
     own = "no data, or --data" if table.reads_data else own
     source = "--data or --openml" if table.needs_data else own
     repeats = f", --repetitions {table.repetitions}" if table.repetitions else ""

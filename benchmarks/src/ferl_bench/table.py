@@ -55,11 +55,11 @@ class Request:
     names : sequence of str
         Which data sets of a suite, or tables of the learning curve; empty for all.
     folder : Path, optional
-        Folder of files for the learning curve.
+        Folder of files for the learning curve and the tables of PMLB.
     sizes : sequence of float
         Numbers of training rows of the learning curve, infinity for all; empty for its own.
     methods : sequence of str
-        Methods of the learning curve; empty for all.
+        Methods of a suite or of the learning curve; empty for all.
     seeds : int, optional
         Draws of training rows of the learning curve; None for those of each table.
     """
@@ -155,7 +155,9 @@ class Table:
     needs_concepts : bool
         True for tables of concept bottlenecks, which read ``--concepts DIR`` and no other data.
     needs_suite : bool
-        True for a table of a suite, whose data come with packages: ``frontier --suite second``.
+        True for a table of a suite: ``frontier --suite second``, ``frontier --suite pmlb``. It takes ``--methods``.
+    has_folder : bool
+        True for a suite whose tables are files of ``--data DIR``, which are downloaded where it lacks them.
     has_sizes : bool
         True for the learning curve: it takes ``--rows``, ``--tables``, ``--methods`` and ``--seeds``, files of
         ``--data`` where it is given, and one process by default, since its fits have threads; `all` leaves it out.
@@ -171,6 +173,7 @@ class Table:
     repetitions: int | None = None
     needs_concepts: bool = False
     needs_suite: bool = False
+    has_folder: bool = False
     has_sizes: bool = False
 
 

@@ -71,8 +71,8 @@ def fit(
     ),
     groups: str | None = Option(
         None,
-        help="Column that names the group of each row, such as a patient or a machine; --test and inner validation hold "
-        "out whole groups. The model does not read it.",
+        help="Column that names the group of each row, such as a patient; --test and inner validation hold out whole "
+        "groups. The model does not read it.",
     ),
     held_out: Path | None = Option(None, help="Where to write the rows held out by --test, a .csv or .parquet file."),
     seed: int = Option(0, help="Seed of the random choices.", min=0),

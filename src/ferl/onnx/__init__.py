@@ -4,5 +4,6 @@ Needs the package onnx: ``pip install "ferl[onnx]"``.
 """
 
 from ferl.onnx.export import onnx_inputs, to_onnx
+from ferl.onnx.pipelines import register_converters
 
-__all__ = ["onnx_inputs", "to_onnx"]
+__all__ = ["onnx_inputs", "register_converters", "to_onnx"]
