@@ -196,6 +196,8 @@ def test_the_page_has_every_size_the_ideal_and_what_is_missing(tmp_path: Path, m
         [f"{table}, AUC", method] for table in ("mixed-here", "sine-2") for method in FAST
     ]
     assert report.failures == ["mixed-absent: mixed-absent needs --data DIR"]
+    assert "Not run: LightGBM-100, LightGBM-400, EBM." in overview.notes
+    assert "FERL has at most 400 rows, for its time." in overview.notes
     assert ideals.header[-1] == learning_curve.IDEAL
     assert float(ideals.rows[0][-1]) > float(ideals.rows[0][4])  # a line cannot follow a sine
     assert ideals.rows[0][3] == ""  # more rows than FERL is given here

@@ -659,14 +659,14 @@ def curves_frame(
     --------
     >>> import numpy as np
     >>> from ferl import FERLClassifier, curves_frame
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.random((3000, 1))
-    >>> y = (np.sin(12 * X[:, 0]) > rng.normal(0, 0.5, 3000)).astype(int)
-    >>> clf = FERLClassifier(max_rules=1, random_state=0).fit(X, y)
-    >>> curves_frame(clf)[["range", "support", "v(1)"]].round(2).head(4)
-    Empty DataFrame
-    Columns: [range, support, v(1)]
-    Index: []
+    >>> X = np.random.default_rng(0).random((3000, 1))
+    >>> clf = FERLClassifier(max_rules=4, random_state=0).fit(X, np.sin(40 * X[:, 0]) > 0)
+    >>> curves_frame(clf, class_names=["down", "up"])[["range", "support", "v(up)"]].round(2).head(4)
+                        range  support  v(up)
+    0                 missing      0.0   0.00
+    1            up to 0.0665    200.0   1.40
+    2  above 0.0665 to 0.0787     40.0   0.72
+    3  above 0.0787 to 0.1547    240.0  -2.24
     """
     model = model_of(estimator, "curves_frame", RuleModel, "rules_frame")
     style = Style(model, *reader_names(model, feature_names, class_names))

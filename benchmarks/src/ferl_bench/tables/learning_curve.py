@@ -56,7 +56,6 @@ NOTES = (
     f"short. Ratio: divided by the seconds of {YARDSTICK} on the same rows. Threads that wait sleep and cost nothing.",
     "FERL gets the frame as it comes. LightGBM and EBM (defaults) get dates as hours, text as categories; logistic "
     "regression gets standardised numbers and a column of 0 and 1 for each text. Preparing is part of the time.",
-    *(f"{name} is run on at most {n_rows:,} rows, for its time." for name, n_rows in MOST_ROWS.items()),
 )
 
 
@@ -211,7 +210,11 @@ def _overview(found: Sequence[Curves], failures: Sequence[str]) -> Section:
             cells = [own.get(place[label], method) if label in place else None for label in header]
             figures = ["" if cell is None else f"{cell.mean[own.measure]:.4f}" for cell in cells]
             body.append([f"{own.name}, {TITLES[own.measure]}", method, *figures])
-    return Section("More rows", ["Table", "Method", *header], body, [*NOTES, *failures])
+    there = {method for own in found for method in own.methods}
+    absent = [method.name for method in METHODS if method.name not in there]
+    notes = [f"{name} has at most {n:,} rows, for its time." for name, n in MOST_ROWS.items() if name in there]
+    notes += [f"Not run: {', '.join(absent)}."] if absent else []
+    return Section("More rows", ["Table", "Method", *header], body, [*NOTES, *notes, *failures])
 
 
 def _label(own: Curves, n_rows: int) -> str:
