@@ -255,7 +255,7 @@ class OnCluster(FERLEstimator[Any]):
             Labels, in the partitions of X.
         sample_weight : dask Series or Array of shape (n_samples,), default=None
             How often each row counts, in the partitions of X.
-        groups : None
+        groups : default=None
             Refused: on a cluster there are no groups for inner validation. ``ferl.streaming.fit_parquet`` and
             ``fit_batches`` take them, in memory that does not grow with the table.
         units, describe : default=None
