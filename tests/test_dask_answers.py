@@ -182,3 +182,8 @@ def test_a_clone_shares_the_client(client: Client) -> None:
 def test_partial_fit_points_to_the_local_model() -> None:
     with pytest.raises(NotImplementedError, match=r"to_local\(\)\.partial_fit"):
         DaskFERLTreeClassifier("deep").partial_fit([[1.0]], [0])
+
+
+def test_groups_are_refused_with_the_remedy() -> None:
+    with pytest.raises(ValueError, match=r"groups are not read on a cluster.*fit_parquet"):
+        DaskFERLClassifier().fit(None, None, groups=[1])

@@ -35,7 +35,7 @@ def near_copy_share(x: Floats, n_categories: Ints) -> float:
 
     Parameters
     ----------
-    x : ndarray of shape (n_rows, n_columns)
+    x : ndarray of shape (n_samples, n_columns)
         Distinct rows in random order.
     n_categories : ndarray of shape (n_columns,)
         Number of categories of each column; 0: it holds numbers.

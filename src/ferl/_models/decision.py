@@ -162,7 +162,8 @@ class Decision:
             code = self._least_cost(evidence.committed)
         else:
             code = self._by_probability(evidence.probability)
-        code[~evidence.committed.any(axis=1)] = model.usual_class
+        if model.shares_ignorance:
+            code[~evidence.committed.any(axis=1)] = model.usual_class
         return code
 
     def decide(self, model: Model, rows: Floats, n_threads: int = 1) -> NDArray[np.intp]:
@@ -171,10 +172,12 @@ class Decision:
             return self.codes(model, rows, model.evidence(rows, n_threads))
         probability = model.probabilities(rows, n_threads)
         code = self._by_probability(probability)
-        even = np.flatnonzero((probability == probability[:, :1]).all(axis=1))
-        if len(even) and self.is_usual and probability.shape[1] > 1:  # equals, or a tree in which nothing fires
-            some = np.ascontiguousarray(rows[even])
-            code[even] = self.codes(model, some, model.evidence(some, n_threads))
+        if self.is_usual and model.shares_ignorance:
+            # All classes are equal where nothing fires; hardly a row has a first and a last class that are.
+            even = np.flatnonzero(probability[:, 0] == probability[:, -1])
+            if len(even) and len(even := even[(probability[even] == probability[even, :1]).all(axis=1)]):
+                some = np.ascontiguousarray(rows[even])
+                code[even] = self.codes(model, some, model.evidence(some, n_threads))
         return code
 
     def _by_probability(self, probability: Floats) -> NDArray[np.intp]:

@@ -69,6 +69,7 @@ class Model(FrozenArrays):
 
     kind: ClassVar[str]  # "rules" or "trees", for files and messages
     has_long_ramps: ClassVar[bool]  # conditions are told by the ends of their ramps, not by thresholds with bands
+    shares_ignorance: ClassVar[bool]  # equally among the classes, so that all are equal where there is no evidence
 
     # -----------------------------------------------------------------------------------------------------------------
     # What each kind of model has of its own

@@ -97,6 +97,7 @@ class RuleModel(Model):
 
     kind: ClassVar[str] = "rules"
     has_long_ramps: ClassVar[bool] = True
+    shares_ignorance: ClassVar[bool] = False
     _apart_from_names: ClassVar[tuple[str, ...]] = ("core", "with_gates_open", "scores")
 
     @property

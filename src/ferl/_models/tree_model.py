@@ -37,6 +37,7 @@ class TreeModel(Model):
 
     kind: ClassVar[str] = "trees"
     has_long_ramps: ClassVar[bool] = False
+    shares_ignorance: ClassVar[bool] = True
     _apart_from_names: ClassVar[tuple[str, ...]] = ("core", "with_gates_open", "sources", "fully_believed")
 
     @property

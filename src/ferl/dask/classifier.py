@@ -241,9 +241,7 @@ class OnCluster(FERLEstimator[Any]):
             "client": [HasMethods(["compute", "close"]), None],
         }
 
-    def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None, units: Any = None, describe: Any = None
-    ) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, units: Any = None, describe: Any = None) -> Self:
         """Learn the rules.
 
         Parameters
@@ -255,9 +253,6 @@ class OnCluster(FERLEstimator[Any]):
             Labels, in the partitions of X.
         sample_weight : dask Series or Array of shape (n_samples,), default=None
             How often each row counts, in the partitions of X.
-        groups : None
-            Refused: on a cluster there are no groups for inner validation. ``ferl.streaming.fit_parquet`` and
-            ``fit_batches`` take them, in memory that does not grow with the table.
         units, describe : default=None
             As in the local class.
 
@@ -266,11 +261,6 @@ class OnCluster(FERLEstimator[Any]):
         self : estimator
             The fitted classifier itself.
         """
-        if groups is not None:
-            raise ValueError(
-                "groups are not read on a cluster. Fit with ferl.streaming.fit_parquet(..., groups=...), or leave them "
-                "out."
-            )
         super().fit(X, y, sample_weight, units=units, describe=describe)
         return self
 
@@ -402,6 +392,33 @@ n_features_in_, feature_names_in_
     """
 
     _local = FERLClassifier
+
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None, units: Any = None, describe: Any = None
+    ) -> Self:
+        """Learn the rules, as :class:`OnCluster` does.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            Dask tables in the same partitions.
+        groups : default=None
+            Refused: on a cluster inner validation goes by rows. ``ferl.streaming.fit_parquet`` and ``fit_batches``
+            take groups, in memory that does not grow with the table.
+        units, describe : default=None
+            As in the local class.
+
+        Returns
+        -------
+        self : estimator
+            The fitted classifier itself.
+        """
+        if groups is not None:
+            raise ValueError(
+                "groups are not read on a cluster. Fit with ferl.streaming.fit_parquet(..., groups=...), or leave them "
+                "out."
+            )
+        return super().fit(X, y, sample_weight, units=units, describe=describe)
 
     def predict_set(self, X: Any, *, level: float = SET_LEVEL) -> Any:
         """Sets of classes, as in the local class; lazy for a dask table."""
