@@ -146,7 +146,9 @@ def test_dates_move_in_trees_alone(bank):
     by_model = {}
     for name in ("model", "tree"):
         told = " ".join(
-            " ".join(ferl("explain", folder / f"{name}.json", folder / "bank.csv", "--row", row).stdout.split())
+            " ".join(
+                ferl("explain", folder / f"{name}.json", folder / "bank.csv", "--details", "--row", row).stdout.split()
+            )
             for row in range(20, 32)
         )
         by_model[name] = re.findall(r"If (?:\w+ of )?applied were [^:]*", told)

@@ -486,3 +486,40 @@ def test_a_card_prints_to_a_pdf(tmp_path):
     subprocess.run([*command, (tmp_path / "card.html").as_uri()], check=True, capture_output=True, timeout=120)
     assert out.read_bytes().startswith(b"%PDF")
     assert len(out.read_bytes()) > 10_000
+
+
+def is_in(text, value):
+    """Whether a value lies in a cell of a map: "up to 3", "above 3 to 5", "above 5", "missing", a category."""
+    if pd.isna(value) or text == "missing":
+        return pd.isna(value) and "missing" in text.split(", ")
+    if isinstance(value, str):
+        return value in re.split(", | or ", text)
+    low, high = re.fullmatch(r"(?:above (\S+))?(?: to |up to )?(\S+)?", text.removesuffix(" or missing")).groups()
+    return float(low or -math.inf) < value <= float(high or math.inf)
+
+
+@pytest.mark.parametrize("rounded", [False, True])
+def test_a_total_is_the_sum_of_the_lines_with_pairs_of_features_and_outside_the_range(rounded):
+    card, X, _ = loan_card(rounded=rounded)
+    rows = X[:60].copy()
+    rows.iloc[0, :2] = [500.0, -3.0]
+    rows.iloc[1, :3] = [None, None, None]
+    frame, model = card.frame().to_dict("records"), card.estimator_.model_
+    fits = model.rules.activation(model.tree, card.estimator_._rows(rows))
+    n_pairs = 0
+    for k, total in enumerate(card.total(rows)):
+        row, expected = rows.iloc[k], 0.0
+        for line in frame:
+            names = line["feature"].split(" and ")
+            if line["feature"] == "all rows":
+                expected += line["points"]
+            elif len(names) == 1:
+                expected += points_of_line(line, row[names[0]])
+            elif line["rules"]:
+                expected += line["points"] * fits[k, int(line["rules"]) - 1]
+            else:
+                hits = all(is_in(text, row[name]) for text, name in zip(line["when"].split("; "), names, strict=True))
+                expected += hits * line["points"]
+                n_pairs += hits
+        assert total == pytest.approx(expected, abs=1e-6)
+    assert n_pairs

@@ -50,11 +50,11 @@ class Bins:
         missing = len(self.labels) - 1
         known = np.where(np.isnan(values), 0.0, values)
         if self.bin_of_category is None:
-            found = np.searchsorted(self.edges, known)
+            result = np.searchsorted(self.edges, known)
         else:
             last = len(self.bin_of_category) - 1
-            found = self.bin_of_category[np.minimum(known, last).astype(np.intp)]
-        return np.where(np.isnan(values), missing, found).astype(np.intp)
+            result = self.bin_of_category[np.minimum(known, last).astype(np.intp)]
+        return np.where(np.isnan(values), missing, result).astype(np.intp)
 
     def counts(self, values: Floats, weight: Floats | None = None) -> Floats:
         """The number of rows in each bin, or the sum of what they weigh."""
@@ -73,7 +73,7 @@ def read_bins(model: Model, feature: int, name: str, values: Floats, n_bins: int
         return number_text(model.number(feature, value))
 
     if feature in model.category_names:
-        names = [cut(one_line(category_text(own)), MAX_BIN) for own in model.category_names[feature]]
+        names = [cut(one_line(category_text(one)), MAX_BIN) for one in model.category_names[feature]]
         counts = np.bincount(values[~np.isnan(values)].astype(np.intp), minlength=len(names) + 1)[: len(names)]
         order = np.argsort(-counts, kind="stable").tolist()
         alone = order if len(order) <= n_bins else order[: n_bins - 1]
@@ -173,7 +173,7 @@ class Binning(Readable):
     @property
     def information_value(self) -> dict[str, float]:
         """The information value of each feature, the largest first."""
-        return {own.feature: own.information_value for own in self.features}
+        return {one.feature: one.information_value for one in self.features}
 
     def frame(self, backend: str | None = None) -> Any:
         """All bins as a data frame.
@@ -190,28 +190,28 @@ class Binning(Readable):
             ``points`` and ``information_value`` (of the feature).
         """
         columns: dict[str, list[Any]] = {
-            "feature": [own.feature for own in self.features for _ in own.bins],
-            "bin": [text for own in self.features for text in own.bins],
+            "feature": [one.feature for one in self.features for _ in one.bins],
+            "bin": [text for one in self.features for text in one.bins],
         }
         for name in ("rows", "share", "events", "event_rate", "weight_of_evidence", "points"):
-            columns[name] = [value for own in self.features for value in getattr(own, name).tolist()]
+            columns[name] = [value for one in self.features for value in getattr(one, name).tolist()]
         columns["rows"], columns["events"] = ([int(value) for value in columns[name]] for name in ("rows", "events"))
-        columns["information_value"] = [own.information_value for own in self.features for _ in own.bins]
+        columns["information_value"] = [one.information_value for one in self.features for _ in one.bins]
         return data_frame(columns, backend)
 
     @cached_property
     def _sections(self) -> list[Section]:
-        values = tuple((cut(one_line(name), MAX_NAME), f"{own:.3f}") for name, own in self.information_value.items())
+        values = tuple((cut(one_line(name), MAX_NAME), f"{one:.3f}") for name, one in self.information_value.items())
         overall = Table(("feature", "information value"), values)
         heads = ("bin", "rows", "share", f"rate of {cut(self.event, MAX_NAME)}", "weight of evidence", "points")
         tables = []
-        for own in self.features:
-            cells = zip(own.bins, own.rows, own.share, own.event_rate, own.weight_of_evidence, own.points, strict=True)
+        for one in self.features:
+            cells = zip(one.bins, one.rows, one.share, one.event_rate, one.weight_of_evidence, one.points, strict=True)
             rows = tuple(
                 (text, f"{rows:.0f}", f"{share:.1%}", f"{rate:.1%}", f"{woe:+.2f}", f"{points:+.0f}")
                 for text, rows, share, rate, woe, points in cells
             )
-            title = f"{cut(one_line(own.feature), MAX_NAME)}: information value {own.information_value:.3f}"
+            title = f"{cut(one_line(one.feature), MAX_NAME)}: information value {one.information_value:.3f}"
             tables.append(Section(title, (Table(heads, rows),)))
         return [Section("Information value", (overall,)), *tables]
 
@@ -253,7 +253,7 @@ def shift_of(name: str, bins: Sequence[str], before: Floats, later: Floats) -> S
     0.166
     """
     kept = (before + later) > 0
-    shares = [(own[kept] + SMOOTHING) / (own[kept] + SMOOTHING).sum() for own in (before, later)]
+    shares = [(one[kept] + SMOOTHING) / (one[kept] + SMOOTHING).sum() for one in (before, later)]
     psi = float(((shares[1] - shares[0]) * np.log(shares[1] / shares[0])).sum())
     named = tuple(text for text, is_kept in zip(bins, kept.tolist(), strict=True) if is_kept)
     return Shift(name, named, before[kept] / before.sum(), later[kept] / later.sum(), psi)
@@ -298,7 +298,7 @@ class PopulationStability(Readable):
         data frame
         """
         every = (self.total, *self.features)
-        columns = {name: [getattr(own, name) for own in every] for name in ("name", "psi", "verdict")}
+        columns = {name: [getattr(one, name) for one in every] for name in ("name", "psi", "verdict")}
         return data_frame(columns, backend)
 
     @cached_property
@@ -307,7 +307,7 @@ class PopulationStability(Readable):
             f"Population stability: the total has a PSI of {self.psi:.3f} ({self.total.verdict}), from "
             f"{self.n_before:,} rows to {self.n_later:,}."
         )
-        rows = tuple((cut(one_line(own.name), MAX_NAME), f"{own.psi:.3f}", own.verdict) for own in self.features)
+        rows = tuple((cut(one_line(one.name), MAX_NAME), f"{one.psi:.3f}", one.verdict) for one in self.features)
         cells = zip(self.total.bins, self.total.before, self.total.later, strict=True)
         shares = tuple((text, f"{before:.1%}", f"{later:.1%}") for text, before, later in cells)
         limits = f"Below {STABLE:g} is stable, from {SHIFTED:g} on shifted."
@@ -354,7 +354,7 @@ def monotone_edges(rows: Floats, events: Floats) -> list[int]:
             while len(blocks) > 1 and sign * _rate(blocks[-1]) <= sign * _rate(blocks[-2]):
                 last = blocks.pop()
                 blocks[-1] = [blocks[-1][0] + last[0], blocks[-1][1] + last[1], last[2]]
-        return [int(own[2]) for own in blocks[:-1]]
+        return [int(one[2]) for one in blocks[:-1]]
 
     return max(pooled(1), pooled(-1), key=len)
 

@@ -72,7 +72,7 @@ class RowDifference:
     truth, label_a, label_b : object
         The true label, and the predicted ones.
     probability_a, probability_b : float
-        What each gives the true label.
+        The probability of the true label by each classifier.
     """
 
     row: int
@@ -142,9 +142,9 @@ class Comparison(Readable):
         """Which classifier is better, by which measures."""
         a, b = map(spoken, self.names)
         won = {
-            name: [own.measure for own in self.measures if own.better == side] for side, name in (("a", a), ("b", b))
+            name: [one.measure for one in self.measures if one.better == side] for side, name in (("a", a), ("b", b))
         }
-        clauses = [f"{name} is better by {listed(own)}" for name, own in won.items() if own]
+        clauses = [f"{name} is better by {listed(one)}" for name, one in won.items() if one]
         changed = f"They label {self.n_changed:,} of {self.n_rows:,} rows differently."
         return f"{'; '.join(clauses) or f'No difference between {a} and {b} beyond chance'}. {changed}"
 
@@ -153,24 +153,24 @@ class Comparison(Readable):
         a, b = map(spoken, self.names)
         figures = tuple(
             (
-                own.measure,
-                f"{own.a:.4f}",
-                f"{own.b:.4f}",
-                f"{own.difference:+.4f}",
-                f"{own.low:+.4f} to {own.high:+.4f}",
+                one.measure,
+                f"{one.a:.4f}",
+                f"{one.b:.4f}",
+                f"{one.difference:+.4f}",
+                f"{one.low:+.4f} to {one.high:+.4f}",
             )
-            for own in self.measures
+            for one in self.measures
         )
         right = (("both", self.n_both), (f"only {a}", self.n_only_a), (f"only {b}", self.n_only_b))
         counts = tuple((who, f"{n:,}", f"{n / self.n_rows:.1%}") for who, n in (*right, ("neither", self.n_neither)))
         rows = tuple(
             (
-                str(own.row),
-                *map(spoken, (own.truth, own.label_a, own.label_b)),
-                percent_text(own.probability_a),
-                percent_text(own.probability_b),
+                str(one.row),
+                *map(spoken, (one.truth, one.label_a, one.label_b)),
+                percent_text(one.probability_a),
+                percent_text(one.probability_b),
             )
-            for own in self.rows
+            for one in self.rows
         )
         page = [
             Section("", (self.summary,), is_lead=True),
@@ -178,7 +178,7 @@ class Comparison(Readable):
                 f"Measures on {self.n_rows:,} rows",
                 (
                     Table(("", a, b, f"{b} less {a}", "95 % interval"), figures),
-                    "Intervals: paired differences by the normal approximation, those of AUC by DeLong's method.",
+                    "Intervals: paired differences by the normal approximation; for AUC, DeLong's method.",
                 ),
             ),
             Section("Who is right", (Table(("", "rows", ""), counts),)),
@@ -188,19 +188,19 @@ class Comparison(Readable):
             page.append(Section("Where they differ most", (Table(heads, rows, "rlllrr"),)))
         if self.features:
             used = tuple(
-                (spoken(own.feature), f"{own.a:.2f}", f"{own.b:.2f}", f"{own.difference:.2f}")
-                for own in self.features[:MAX_FEATURES]
+                (spoken(one.feature), f"{one.a:.2f}", f"{one.b:.2f}", f"{one.difference:.2f}")
+                for one in self.features[:MAX_FEATURES]
             )
-            note = "Mean log-odds by which a feature moves two classes apart, and those of the difference."
+            note = "The mean log-odds by which a feature moves two classes apart; last, by how much the models differ."
             page.append(Section("Features", (Table(("feature", a, b, "difference"), used), note)))
         return page
 
     def to_dict(self) -> dict[str, Any]:
         """All of it in the types of JSON."""
         fields = {name: as_plain(value) for name, value in vars(self).items() if not name.startswith("_")}
-        better = [own.better for own in self.measures]
-        for figures, own in zip(fields["measures"], better, strict=True):
-            figures["better"] = own
+        better = [one.better for one in self.measures]
+        for figures, one in zip(fields["measures"], better, strict=True):
+            figures["better"] = one
         return {key: value for key, value in fields.items() if key != "summary"} | {"summary": self.summary}
 
 
@@ -240,8 +240,8 @@ def compare(
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> champion = make_pipeline(StandardScaler(), LogisticRegression()).fit(X[::2], y[::2])
     >>> challenger = FERLClassifier(random_state=0).fit(X[::2], y[::2])
-    >>> found = compare(champion, challenger, X[1::2], y[1::2], names=("logistic", "rules"))
-    >>> print(found.summary)
+    >>> result = compare(champion, challenger, X[1::2], y[1::2], names=("logistic", "rules"))
+    >>> print(result.summary)
     No difference between logistic and rules beyond chance. They label 7 of 284 rows differently.
     """
     if len(names) != 2 or names[0] == names[1]:
@@ -249,7 +249,7 @@ def compare(
     if n_rows < 0:
         raise ValueError(f"n_rows is {n_rows}; it must be at least 0.")
     classes, labels = _shared_classes(a, b), np.asarray(y)
-    p = [_probabilities(own, X, classes) for own in (a, b)]
+    p = [_probabilities(one, X, classes) for one in (a, b)]
     if labels.shape != (len(p[0]),):
         raise ValueError(f"y has shape {labels.shape} and X has {len(p[0])} rows; pass one label for each row.")
     if not len(labels):
@@ -258,13 +258,13 @@ def compare(
     if (truth < 0).any():
         other = labels[int(np.argmax(truth < 0))]
         raise ValueError(f"y holds {shown(plain(other))}, which is none of the classes {shown(classes.tolist())}.")
-    guess = [codes_of(np.asarray(own.predict(X)), classes) for own in (a, b)]
-    right = [own == truth for own in guess]
+    guess = [codes_of(np.asarray(one.predict(X)), classes) for one in (a, b)]
+    right = [one == truth for one in guess]
     everyone = np.arange(len(truth))
-    losses = [-np.log(np.clip(own[everyone, truth], LEAST_PROBABILITY, None)) for own in p]
-    measures = [_difference("accuracy", [own.astype(np.float64) for own in right])]
+    losses = [-np.log(np.clip(one[everyone, truth], LEAST_PROBABILITY, None)) for one in p]
+    measures = [_difference("accuracy", [one.astype(np.float64) for one in right])]
     if len(np.unique(truth)) == len(classes) > 1:
-        measures.append(_difference("AUC", [auc_components(truth, own) for own in p]))
+        measures.append(_difference("AUC", [auc_components(truth, one) for one in p]))
     measures.append(_difference("log-loss", losses, is_larger_better=False))
     apart = np.abs(p[0] - p[1]).max(axis=1)
     order = [k for k in np.argsort(-apart, kind="stable")[:n_rows].tolist() if apart[k] > 0]
@@ -295,13 +295,13 @@ def compare(
 
 
 def _shared_classes(a: Any, b: Any) -> NDArray[Any]:
-    for name, own in (("a", a), ("b", b)):
-        lacking = [part for part in ("classes_", "predict", "predict_proba") if not hasattr(own, part)]
+    for name, one in (("a", a), ("b", b)):
+        lacking = [part for part in ("classes_", "predict", "predict_proba") if not hasattr(one, part)]
         if lacking:
             raise TypeError(
-                f"{name} is a {type(own).__name__} without {lacking[0]}; pass a fitted classifier that has it."
+                f"{name} is a {type(one).__name__} without {lacking[0]}; pass a fitted classifier that has it."
             )
-    first, second = (np.asarray(own.classes_) for own in (a, b))
+    first, second = (np.asarray(one.classes_) for one in (a, b))
     if set(first.tolist()) != set(second.tolist()):
         raise ValueError(
             f"a has the classes {shown(first.tolist())} and b {shown(second.tolist())}; fit both on the same classes."
@@ -309,9 +309,9 @@ def _shared_classes(a: Any, b: Any) -> NDArray[Any]:
     return first
 
 
-def _probabilities(own: Any, X: Any, classes: NDArray[Any]) -> Floats:
-    order = [own.classes_.tolist().index(label) for label in classes.tolist()]
-    return np.asarray(own.predict_proba(X), dtype=np.float64)[:, order]
+def _probabilities(one: Any, X: Any, classes: NDArray[Any]) -> Floats:
+    order = [one.classes_.tolist().index(label) for label in classes.tolist()]
+    return np.asarray(one.predict_proba(X), dtype=np.float64)[:, order]
 
 
 def _difference(measure: str, parts: Sequence[Floats], is_larger_better: bool = True) -> Difference:
@@ -353,15 +353,15 @@ def auc_components(truth: NDArray[Any], probability: Floats) -> Floats:
     compared = [1] if n_classes == 2 else list(range(n_classes))
     out = np.zeros(len(truth))
     for c in compared:
-        score, own = probability[:, c], truth == c
-        positive, negative = np.sort(score[own]), np.sort(score[~own])
+        score, one = probability[:, c], truth == c
+        positive, negative = np.sort(score[one]), np.sort(score[~one])
         # The share of the others that a row outranks; equal ones count half.
-        above = _outranked(negative, score[own])
-        below = 1 - _outranked(positive, score[~own])
+        above = _outranked(negative, score[one])
+        below = 1 - _outranked(positive, score[~one])
         auc = float(above.mean())
         part = np.empty(len(truth))
-        part[own] = auc + (above - auc) * len(truth) / own.sum()
-        part[~own] = auc + (below - auc) * len(truth) / (~own).sum()
+        part[one] = auc + (above - auc) * len(truth) / one.sum()
+        part[~one] = auc + (below - auc) * len(truth) / (~one).sum()
         # Each sum of deviations is zero, so that the mean stays the AUC.
         out += part / len(compared)
     return out
@@ -374,16 +374,16 @@ def _outranked(ranked: Floats, score: Floats) -> Floats:
 
 def _features(a: Any, b: Any, X: Any, classes: NDArray[Any]) -> tuple[FeatureDifference, ...] | None:
     """What the features do in two models of rules; None unless both are, on the same features."""
-    if not all(hasattr(own, "feature_contributions") and hasattr(own, "model_") for own in (a, b)):
+    if not all(hasattr(one, "feature_contributions") and hasattr(one, "model_") for one in (a, b)):
         return None
     names = a.model_.feature_names()
     if names != b.model_.feature_names():
         return None
     parts = []
-    for own in (a, b):
-        order = [own.classes_.tolist().index(label) for label in classes.tolist()]
-        found = own.feature_contributions(X)[:, :-1][:, :, order]
-        parts.append(found - found.mean(axis=0))
-    spans = [np.ptp(own, axis=2).mean(axis=0) for own in (*parts, parts[1] - parts[0])]
-    found = [FeatureDifference(name, *(float(own[k]) for own in spans)) for k, name in enumerate(names)]
-    return tuple(sorted((own for own in found if own.a or own.b), key=lambda own: -own.difference))
+    for one in (a, b):
+        order = [one.classes_.tolist().index(label) for label in classes.tolist()]
+        result = one.feature_contributions(X)[:, :-1][:, :, order]
+        parts.append(result - result.mean(axis=0))
+    spans = [np.ptp(one, axis=2).mean(axis=0) for one in (*parts, parts[1] - parts[0])]
+    result = [FeatureDifference(name, *(float(one[k]) for one in spans)) for k, name in enumerate(names)]
+    return tuple(sorted((one for one in result if one.a or one.b), key=lambda one: -one.difference))
