@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -150,7 +151,7 @@ def test_a_tree_with_fewer_rules_than_classes_says_so_before_the_fit(tmp_path):
         (["--target", "z"], "train.csv has no column 'z'. It has 'name', 'age'"),
         (["--target", "Y"], "no column 'Y'"),
         (["--target", "y", "--drop", "y"], "must be different columns"),
-        (["--target", "y", "--set", "max_rule=3"], "no such parameter. The one most like it is 'max_rules'"),
+        (["--target", "y", "--set", "max_rule=3"], "no parameter has this name. The most similar one is 'max_rules'"),
         (["--target", "y", "--set", "max_rules"], "write name=value"),
         (["--target", "y", "--set", "max_rules=-3"], "max_rules"),
         (["--target", "y", "--test", "2"], "--test is 2; it must lie between 0 and 1"),
@@ -175,3 +176,21 @@ def test_mistakes_in_fit_are_one_line_with_the_remedy(tmp_path, folder, options,
     assert result.stderr.count("\n") == 1
     assert message in result.stderr
     assert not (tmp_path / "model.json").exists()
+
+
+def test_a_marker_of_missing_values_in_a_text_column_is_noted(tmp_path):
+    rng = np.random.default_rng(0)
+    port, age = rng.choice(["Cork", "Kiel", "NA"], 120, p=[0.5, 0.4, 0.1]), rng.integers(20, 60, 120)
+    columns = {
+        "port": port.tolist(),
+        "age": age.tolist(),
+        "y": np.where(age + 9 * (port == "Cork") > 44, "a", "b").tolist(),
+    }
+    table = write_table(tmp_path / "table.csv", columns)
+    n_marked = int((port == "NA").sum())
+    told = ferl("fit", table, "--target", "y", "-o", tmp_path / "m.json").stderr
+    assert (
+        f"column 'port' has the category 'NA' in {n_marked} rows. If that stands for missing values, add --missing NA"
+        in told
+    )
+    assert "'port'" not in ferl("fit", table, "--target", "y", "--missing", "NA", "-o", tmp_path / "m.json").stderr

@@ -38,7 +38,7 @@ def test_help_has_an_example(command):
 
 def test_help_says_what_is_counted():
     assert "with --groups, share of the groups" in help_of("fit")
-    assert "accuracy and recall count the guess for abstaining rows" in help_of("evaluate")
+    assert "Accuracy and recall count the most probable class of rows without an answer" in help_of("evaluate")
 
 
 def test_help_shows_what_stands_in_brackets():

@@ -62,8 +62,8 @@ def test_explain_tells_the_story_of_a_row_of_a_wide_model(tmp_path, folder):
     options = ["--target", "y", "--drop", "name", "--categorical", "code", "--model", "rules", "--set", "max_rules=20"]
     ferl("fit", folder / "train.csv", *options, "-o", path)
     text = ferl("explain", path, folder / "new.csv", "--row", "1", "--plain").output
-    assert "What speaks for yes (+) and for no (-)" in text
-    assert "average training row" in text
+    assert len(text.splitlines()) <= 8
+    assert "average training row" in " ".join(text.split())
     assert text.splitlines()[0] in ferl("explain", path, folder / "new.csv", "--row", "1").output
     story = json.loads(ferl("explain", path, folder / "new.csv", "--row", "1", "--json").stdout)
     model, rows = load_model(path), pd.read_csv(folder / "new.csv", usecols=["age", "city", "code", "x"])
@@ -115,7 +115,7 @@ def test_reasons_and_scorecards_are_those_of_python(tmp_path, folder):
         ("export", path, "-o", tmp_path / "m.onnx", "--base-odds", 2): "--base-odds is about the points of a scorecard",
         ("export", path, "--scorecard", tmp_path / "c.csv", "--base-odds", 0): "--base-odds is 0; it must be greater",
         ("export", path, "--scorecard", tmp_path / "c.csv", "--wished", "x"): "the classes are no, yes",
-        ("export", path, "--scorecard", tmp_path / "card.doc"): ".csv, .txt or .tex",
+        ("export", path, "--scorecard", tmp_path / "card.doc"): ".csv, .txt, .tex or .html",
         ("export", path, "-o", tmp_path / "m.onnx", "--rounded"): "add --scorecard",
         ("predict", path, folder / "new.csv", "--wished", "no", "-o", tmp_path / "o.csv"): "add --reasons",
         (

@@ -104,8 +104,7 @@ def test_reason_codes_of_the_page_are_those_of_python(n_classes, options):
         expected = read_reasons(model.model_, encoded, 4, model.classes_.tolist()[positive])
         assert any(len(own) > 2 for own in expected)
         for found, own in zip(javascript.run(REASONS, task), expected, strict=True):
-            told = [names[r["features"][0]] if r["features"] else f"rule {r['rules'][0] + 1}" for r in found]
-            assert told == [reason.name for reason in own]
+            assert [names[r["feature"]] for r in found] == [reason.name for reason in own]
             assert [r["lost"] for r in found] == pytest.approx([reason.lost for reason in own], abs=1e-9)
             assert [r["points"] for r in found] == pytest.approx([reason.points for reason in own], abs=1e-7)
 

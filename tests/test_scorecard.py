@@ -5,12 +5,15 @@ import gc
 import io
 import math
 import pickle
+import re
+import shutil
+import subprocess
 import weakref
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone, is_classifier
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris
@@ -33,7 +36,7 @@ def points_by_hand(frame, row, firing):
     for line in frame.to_dict("records"):
         if line["feature"] == "all rows":
             total += line["points"]
-        elif line["feature"].startswith("rule "):
+        elif line["feature"] not in row:  # a rule on several features, or in words
             total += line["points"] * firing[int(line["rules"]) - 1]
         else:
             total += points_of_line(line, row[line["feature"]])
@@ -221,15 +224,60 @@ def test_reasons_name_values_and_rules():
     poor = pd.DataFrame({"income": [12.0, None], "home": ["rent", "tent"]})
     first, _ = reason_codes(clf, poor, positive="granted")
     assert first[0].text.startswith("income is 12: ")
-    assert "points below the average row" in first[0].text
+    assert "points below average" in first[0].text
     assert (first[1].name, first[1].value) == ("home", "rent")
     best = reason_codes(clf, poor, positive="granted", against="best")[1]
     assert {reason.value for reason in best} == {"missing", "a category that training did not have"}
-    pairs = FERLClassifier(random_state=0).fit(*load_breast_cancer(return_X_y=True))
-    rows = load_breast_cancer().data[:30]
-    rules = [own for row in reason_codes(pairs, rows) for own in row if own.name.startswith("rule ")]
-    assert rules
-    assert all(" fits by " in own.text and own.name in own.text for own in rules)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Reason codes
+# ---------------------------------------------------------------------------------------------------------------------
+
+LETTERS = st.text(st.characters(codec="utf-8", categories=("L", "N", "P", "Zs", "Cc", "So")), min_size=1, max_size=300)
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    names=st.lists(LETTERS, min_size=4, max_size=4, unique=True),
+    seed=st.integers(0, 9),
+    against=st.sampled_from(["average", "best"]),
+)
+def test_a_reason_is_a_short_sentence_on_one_feature_whatever_a_table_holds(names, seed, against):
+    rng = np.random.default_rng(seed)
+    long = [f"{names[0]} {k} " + "category of many words " * 20 for k in range(30)]
+    frame = pd.DataFrame(
+        {
+            names[0]: rng.normal(size=300) * 10.0 ** rng.integers(-9, 9),
+            names[1]: pd.Series(rng.choice(long, 300)).mask(rng.random(300) < 0.1),
+            names[2]: rng.integers(0, 5, 300),
+            names[3]: pd.Series(rng.choice(["a", "b, c and d", "e (f)"], 300)),
+        }
+    )
+    log_odds = frame[names[0]].rank(pct=True) * 3 + 2 * (frame[names[3]] == "a") * (frame[names[2]] > 1) - 2
+    y = np.where(rng.random(300) < 1 / (1 + np.exp(-log_odds)), "yes", "no")
+    clf = FERLClassifier(random_state=0).fit(frame, y)
+    rows = frame[:20].copy()
+    rows.iloc[0] = [None] * 4
+    rows.iloc[1, 1] = "unknown " * 50
+    found = reason_codes(clf, rows, n=9, against=against)
+    assert any(found)
+    for reasons_of_row in found:
+        assert len({reason.name for reason in reasons_of_row}) == len(reasons_of_row)
+        for reason in reasons_of_row:
+            assert len(reason.text) <= 120
+            assert len(reason.text.splitlines()) == 1
+            assert re.search(r": (\d+ points|1 point|less than a point) below (average|the best)$", reason.text)
+            assert not re.search(r"\(rule \d|fits by", reason.text)
+
+
+def test_reasons_are_what_the_contributions_of_features_are_below_average():
+    X, y = load_breast_cancer(return_X_y=True)
+    clf = FERLClassifier(random_state=0).fit(X, y)
+    parts = clf.feature_contributions(X)[:, :-1]
+    towards = parts[..., 1] - parts[..., 0]
+    for row, found in zip(towards[:20] - towards.mean(axis=0), reason_codes(clf, X[:20], n=30), strict=True):
+        assert [reason.lost for reason in found] == pytest.approx(sorted(-row[row < -1e-9], reverse=True), abs=1e-7)
 
 
 def test_reasons_of_several_classes_need_the_class_that_was_wished_for():
@@ -277,9 +325,10 @@ def test_a_model_keeps_what_reasons_are_read_from_and_nothing_keeps_the_model():
     with pytest.MonkeyPatch.context() as patch:
         calls = []
         patch.setattr(reasons, "read_score_table", lambda *own: calls.append(1) or read_score_table(*own))
-        first = [reason_codes(clf, X[:3], positive=label) for label in range(6)]
-        assert [reason_codes(clf, X[:3], positive=label) for label in range(6)] == first
-        renamed = reason_codes(clf, X[:3], positive=0, feature_names=[f"pixel {j}" for j in range(64)])
+        first = [reason_codes(clf, X[:3], positive=label, against="best") for label in range(6)]
+        assert [reason_codes(clf, X[:3], positive=label, against="best") for label in range(6)] == first
+        names = [f"pixel {j}" for j in range(64)]
+        renamed = reason_codes(clf, X[:3], positive=0, feature_names=names, against="best")
         assert len(calls) == 1
     assert [own.lost for own in renamed[0]] == [own.lost for own in first[0][0]]
     assert not any(own.name.startswith("x") for row in renamed for own in row)
@@ -288,3 +337,152 @@ def test_a_model_keeps_what_reasons_are_read_from_and_nothing_keeps_the_model():
     del clf
     gc.collect()
     assert alive() is None
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Binning tables, population stability, a page to print
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def loans(n=1200, seed=0, shift=0.0):
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "income": (rng.uniform(10, 90, n) + shift).round(),
+            "age": pd.Series(rng.integers(18, 80, n).astype(float)).mask(rng.random(n) < 0.1),
+            "job": rng.choice([f"job {k}" for k in range(25)], n),
+            "home": rng.choice(["own", "rent"], n),
+        }
+    )
+    worth = 0.05 * (frame["income"] - 45) + 1.5 * (frame["home"] == "own") * (frame["income"] > 40) - 0.3
+    return frame, np.where(rng.logistic(size=n) < worth, "repaid", "defaulted")
+
+
+def loan_card(**options):
+    X, y = loans()
+    return Scorecard(FERLClassifier(random_state=0), **options).fit(X, y), X, y
+
+
+def test_a_binning_table_counts_rows_and_events_and_has_their_weight_of_evidence():
+    card, X, y = loan_card()
+    found = card.binning(X, y, n_bins=6)
+    assert found.event == "defaulted"
+    frame = found.frame()
+    for feature, own in frame.groupby("feature"):
+        assert own["rows"].sum() == len(X)
+        assert own["events"].sum() == (y == "defaulted").sum()
+        np.testing.assert_allclose(own["event_rate"], own["events"] / own["rows"])
+        others, events = (own["rows"] - own["events"] + 0.5), own["events"] + 0.5
+        woe = np.log(others / others.sum() / (events / events.sum()))
+        np.testing.assert_allclose(own["weight_of_evidence"], woe)
+        iv = float(((others / others.sum() - events / events.sum()) * woe).sum())
+        assert found.information_value[feature] == pytest.approx(iv)
+        assert own["bin"].is_unique
+        is_number = X[feature].dtype.kind == "f"
+        for text, n in zip(own["bin"], own["rows"], strict=True):  # the bins are what they are called
+            inside = X[feature].isna() if text == "missing" else X[feature].astype(str) == text
+            if is_number and text != "missing":
+                low, high = re.fullmatch(r"(?:above (\S+))?(?: to |up to )?(\S+)?", text).groups()
+                inside = (X[feature] > float(low or -math.inf)) & (X[feature] <= float(high or math.inf))
+            assert "other" in text or inside.sum() == n
+    values = list(found.information_value.values())
+    assert values == sorted(values, reverse=True)
+    # Points are those of the contributions, beside the average row.
+    parts = card.estimator_.feature_contributions(X)[:, :-1]
+    towards = card.unit * (parts[..., 1] - parts[..., 0])
+    for feature, own in frame.groupby("feature"):
+        expected = (towards - towards.mean(axis=0))[:, X.columns.get_loc(feature)].sum()
+        assert (own["rows"] * own["points"]).sum() == pytest.approx(expected, abs=1e-6)
+
+
+def test_monotone_bins_have_event_rates_that_only_rise_or_only_fall():
+    card, X, y = loan_card()
+    plain, monotone = (card.binning(X, y, n_bins=10, monotone=own).frame() for own in (False, True))
+    for feature in ("income", "age"):
+        before, after = (own[(own["feature"] == feature) & (own["bin"] != "missing")] for own in (plain, monotone))
+        steps = np.diff(after["event_rate"])
+        assert (steps > 0).all() or (steps < 0).all()
+        assert len(after) <= len(before)
+        assert after["rows"].sum() == before["rows"].sum()
+    assert (np.diff(plain[plain["feature"] == "age"]["event_rate"]) > 0).any()
+
+
+def test_population_stability_is_small_for_the_same_population_and_names_what_moved():
+    card, X, _ = loan_card()
+    same, moved = card.psi(X, loans(seed=1)[0]), card.psi(X, loans(seed=2, shift=30)[0])
+    assert same.psi < 0.1
+    assert same.total.verdict == "stable"
+    assert moved.psi > 0.25
+    assert moved.features[0].name == "income"
+    assert moved.features[0].verdict == "shifted"
+    assert card.psi(X, X).psi == pytest.approx(0, abs=1e-12)
+    for own in (*same.features, same.total):
+        assert own.before.sum() == pytest.approx(1)
+        assert own.later.sum() == pytest.approx(1)
+    edges = np.quantile(card.total(X), np.arange(1, 10) / 10, method="inverted_cdf")
+    shares = [np.bincount(np.searchsorted(edges, card.total(own)), minlength=10) + 0.5 for own in (X, loans(seed=1)[0])]
+    before, later = (own / own.sum() for own in shares)
+    assert same.psi == pytest.approx(float(((later - before) * np.log(later / before)).sum()))
+    assert list(moved.frame()["name"])[:2] == ["total points", "income"]
+    assert "PSI" in str(moved)
+
+
+def test_mistakes_of_binning_and_stability_are_named():
+    card, X, y = loan_card()
+    for call, match in (
+        (lambda: card.binning(X, y, n_bins=1), "n_bins is 1"),
+        (lambda: card.binning(X, y[:-1]), "X has 1200 rows and y has 1199"),
+        (lambda: card.binning(X, np.where(y == "repaid", "repaid", "lost")), "y must hold both classes"),
+        (lambda: card.psi(X, X[:0]), "no rows|0 sample"),
+        (lambda: card.psi(X, X, n_bins=0), "n_bins is 0"),
+    ):
+        with pytest.raises(ValueError, match=match):
+            call()
+    iris = Scorecard(FERLClassifier(random_state=0)).fit(*load_iris(return_X_y=True))
+    with pytest.raises(ValueError, match="binning needs two classes"):
+        iris.binning(*load_iris(return_X_y=True))
+    assert iris.psi(load_iris().data, load_iris().data).psi == pytest.approx(0, abs=1e-12)
+
+
+def test_lines_of_a_card_and_of_its_tables_are_at_most_160_characters_wide():
+    X, y = loans()
+    X = X.rename(columns={"job": "the job of the applicant as the applicant states it in the form " * 3})
+    X[X.columns[2]] = X[X.columns[2]].map(lambda own: f"{own} " + "with a long description " * 6)
+    card = Scorecard(FERLClassifier(random_state=0)).fit(X, y)
+    for text in (card.text(), str(card.binning(X, y)), str(card.psi(X, X[:300]))):
+        assert max(map(len, text.splitlines())) <= 160
+
+
+def test_a_rule_on_two_features_is_named_by_both():
+    card, _, _ = loan_card()
+    frame = card.frame()
+    pairs = frame[frame["feature"].str.contains(" and ")]
+    assert len(pairs)
+    assert all(set(name.split(" and ")) <= {"income", "age", "job", "home"} for name in pairs["feature"])
+    assert pairs["rules"].str.fullmatch(r"\d*").all()
+
+
+def test_a_card_prints_to_a_pdf(tmp_path):
+    card, X, y = loan_card(rounded=True)
+    card.html(tmp_path / "card.html", title="Loans <2026>", binning=card.binning(X, y))
+    page = (tmp_path / "card.html").read_text(encoding="utf-8")
+    assert page.startswith("<!DOCTYPE html>")
+    assert "Loans &lt;2026&gt;" in page
+    assert "@media print" in page
+    assert "information value" in page
+    assert "http" not in page
+    browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if browser is None:
+        pytest.skip("Chromium is not installed")
+    out = tmp_path / "card.pdf"
+    command = [
+        browser,
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        f"--print-to-pdf={out}",
+        f"--user-data-dir={tmp_path}/profile",
+    ]
+    subprocess.run([*command, (tmp_path / "card.html").as_uri()], check=True, capture_output=True, timeout=120)
+    assert out.read_bytes().startswith(b"%PDF")
+    assert len(out.read_bytes()) > 10_000

@@ -43,8 +43,8 @@ def test_answers_of_fifty_percent_from_many_and_from_few_rows_are_told_apart():
     assert evidence.rows[1] < 10
     assert evidence.ignorance[0] < 0.01
     assert evidence.ignorance[1] > 0.1
-    assert "The answer rests on about 690 training rows." in str(model.explain(many))
-    assert "The answer rests on about 4 training rows." in str(model.explain(few))
+    assert "the estimate rests on about 690 similar" in model.explain(many).to_text(200)
+    assert "the estimate rests on only about 4 similar" in model.explain(few).to_text(200)
 
 
 def test_rows_ignorance_and_support_fit_together(iris):
@@ -153,7 +153,7 @@ def test_a_level_beside_calibrated_sets_is_refused(iris, tmp_path):
     command = ["calibrate", tmp_path / "model.json", tmp_path / "rows.csv", "--target", "kind"]
     ferl(*command, "-o", tmp_path / "promise.json")
     predict = ["predict", tmp_path / "model.json", tmp_path / "rows.csv", "--calibration", tmp_path / "promise.json"]
-    assert "--level is 0.8, but the sets are those of --calibration" in refused(*predict, "--level", 0.8, "-o", "-")
+    assert "--level is 0.8, but --calibration determines the sets" in refused(*predict, "--level", 0.8, "-o", "-")
 
 
 def test_less_is_said_by_conformal_plausibility_where_fewer_rows_are_behind():

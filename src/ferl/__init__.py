@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ferl.certified_cache import CertifiedCache
     from ferl.detector import NoveltyDetector
     from ferl.export import export_graphviz, export_latex, export_text, overview, rules_frame, splits_frame
+    from ferl.metrics import Comparison, compare
     from ferl.plot import plot_tree
     from ferl.rules import FERLClassifier
     from ferl.saving import ModelFileError, load_model, save_model
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "CertifiedCache",
+    "Comparison",
     "DescriptionError",
     "Evidence",
     "Explanation",
@@ -36,6 +38,7 @@ __all__ = [
     "TableDescription",
     "TableWarning",
     "__version__",
+    "compare",
     "export_graphviz",
     "export_latex",
     "export_text",
@@ -59,6 +62,7 @@ _MODULES = {
     "certified_cache": ["CertifiedCache"],
     "detector": ["NoveltyDetector"],
     "export": ["export_graphviz", "export_latex", "export_text", "overview", "rules_frame", "splits_frame"],
+    "metrics": ["Comparison", "compare"],
     "plot": ["plot_tree"],
     "rules": ["FERLClassifier"],
     "saving": ["ModelFileError", "load_model", "save_model"],

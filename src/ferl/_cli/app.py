@@ -12,7 +12,7 @@ from ferl._cli import shell
 from ferl._cli.shell import DemoData, Kind, Map, Precision, Score, Signal, declare, plain_errors
 
 app = typer.Typer(
-    help="Fuzzy rules that justify their answers and say when not to trust them.",
+    help="Classifiers made of short rules: probabilities with reasons, and abstention where the evidence is thin.",
     no_args_is_help=True,
     rich_markup_mode="markdown",  # else [onnx] would be taken for a colour, and lines would break where the source does
     pretty_exceptions_enable=False,
@@ -34,7 +34,7 @@ def main(
         False, "--version", callback=_print_version, is_eager=True, help="Print the version and stop."
     ),
 ) -> None:
-    """Fuzzy rules that justify their answers and say when not to trust them."""
+    """Classifiers made of short rules: probabilities with reasons, and abstention where the evidence is thin."""
 
 
 @declare(app, "demo")
@@ -56,29 +56,27 @@ def fit(
     out: Path = Option(..., "-o", "--out", help="Where to write the model, a JSON file."),
     model: Kind = Option(
         Kind.rules,
-        help="rules: up to 150 short rules whose evidence adds up. deep, medium, compact: the paper's trees, of at "
-        "most 150, 50 or 15 leaves, compact in words.",
+        help="rules: up to 150 short rules that add up. deep, medium, compact: fuzzy trees of at most 150, 50 or 15 "
+        "leaves; the conditions of compact are in words.",
     ),
-    words: bool = Option(False, "--words", help="Conditions in words; rules then are at most 15."),
-    categorical: str = Option("", help="Columns of numbers that are categories, commas between."),
-    drop: str = Option("", help="Columns to leave out, with commas between."),
-    weights: str | None = Option(None, help="Column that says how often each row counts."),
+    words: bool = Option(False, "--words", help="Write conditions in words; the model then has at most 15 rules."),
+    categorical: str = Option("", help="Columns of numbers to read as categories, separated by commas."),
+    drop: str = Option("", help="Columns to leave out, separated by commas."),
+    weights: str | None = Option(None, help="Column with the weight of each row."),
     test: float | None = Option(
         None, help="Share of the rows to hold out and test the model on; with --groups, share of the groups."
     ),
     groups: str | None = Option(
         None,
-        help="Column of what rows belong to, such as a patient or a machine: --test holds out whole groups. The model "
-        "does not read it.",
+        help="Column that names the group of each row, such as a patient or a machine; --test holds out whole groups. "
+        "The model does not read it.",
     ),
     held_out: Path | None = Option(None, help="Where to write the rows held out by --test, a .csv or .parquet file."),
-    seed: int = Option(0, help="Seed of the resamples and of the rows held out.", min=0),
+    seed: int = Option(0, help="Seed of the random choices.", min=0),
     describe: Path | None = Option(
-        None, help="JSON or YAML file with names, units, meanings of values, orders, missing markers."
+        None, help="JSON or YAML file with names, units, meanings of values, orders and markers of missing values."
     ),
-    allow_many_classes: bool = Option(
-        False, "--allow-many-classes", help="Fit a target of very many values, each of them a class."
-    ),
+    allow_many_classes: bool = Option(False, "--allow-many-classes", help="Fit a target with very many classes."),
     settings: list[str] = Option(
         (), "--set", metavar="NAME=VALUE", help="Any parameter of FERLClassifier or FERLTreeClassifier."
     ),
@@ -87,8 +85,8 @@ def fit(
 ) -> None:
     """Learn rules from a table and write them to a model file.
 
-    The table needs no preparation: text is categories, empty fields are missing values. With --test the model is fitted
-    on the other rows, so that the figures printed are those of this model.
+    The table needs no preparation: text columns are categories, and empty fields are missing values. With --test the
+    model is fitted on the other rows and the printed figures describe this model.
 
     Example: ferl fit patients.csv --target outcome --drop name --test 0.25 -o model.json
     """
@@ -99,50 +97,49 @@ def predict(
     model: Path = shell.MODEL,
     table: Path = shell.TABLE,
     out: str = Option(..., "-o", "--out", help="A .csv, .parquet or .jsonl file; - for standard output."),
-    every_class: bool = Option(False, "--all", help="Add probability, belief and plausibility of every class."),
+    every_class: bool = Option(False, "--all", help="Add the probability, belief and plausibility of every class."),
     probabilities: bool = Option(
-        False, "--probabilities", help="Add the probability of every class, of abstaining rows too."
+        False, "--probabilities", help="Add the probability of every class, also for rows without an answer."
     ),
     only_answers: bool = Option(False, "--only-answers", help="Leave out the columns of the table."),
-    prefix: str = Option("", help="Put this before the names of the columns that are added."),
-    novelty: bool = Option(True, help="Whether to tell how unlike the training rows each row is."),
-    reasons: int = Option(0, min=0, help="Add so many columns that say what spoke for the label most; for rules."),
+    prefix: str = Option("", help="Prefix of the names of the added columns."),
+    novelty: bool = Option(True, help="Whether to add a column with the novelty of each row."),
+    reasons: int = Option(0, min=0, help="Number of columns with reasons to add; for rules only."),
     wished: str | None = Option(
         None,
-        help="Reasons say what cost a row most on its way to this class.  [default: the most probable class but the "
-        "label, so that they say what spoke for the label]",
+        help="Class that the reasons are about: they name the values that count most against it.  [default: the most "
+        "probable class besides the label, so that reasons support the label]",
     ),
     decision: str | None = shell.DECISION,
-    guess: bool = Option(False, "--guess", help="Give abstaining rows their most probable label all the same."),
+    guess: bool = Option(False, "--guess", help="Write the most probable label also for rows without an answer."),
     calibration: Path | None = Option(
-        None, help="File from ferl calibrate: sets, abstention and p-values that keep a promise."
+        None, help="File from ferl calibrate, for sets, abstentions and p-values with a guarantee."
     ),
     alpha: float | None = shell.ALPHA,
     level: float | None = shell.LEVEL,
     radius: bool = Option(
-        False, "--radius", help="Add how far numbers may move, in spreads, while the label provably stays."
+        False, "--radius", help="Add how far the numbers may move, in standard deviations, before the label can change."
     ),
     safe_csv: bool = Option(
         False,
         "--safe-csv",
-        help="Put an apostrophe before text that a spreadsheet would take for a formula: =, +, -, @.",
+        help="Put an apostrophe before text that a spreadsheet would read as a formula (=, +, -, @).",
     ),
     as_json: bool = Option(False, "--json", help="Write one JSON object a line."),
     form: Any = None,
     jobs: int = shell.JOBS,
 ) -> None:
-    """Judge the rows of a table by a model, a file of any size in constant memory.
+    """Predict the rows of a table; a file of any size takes constant memory.
 
     Adds the columns label, probability (of the label), set (of classes, "a|b"), ignorance, rows (about how many
-    training rows the answer of rules rests on), novelty, and abstention (why a row has no answer: all_classes,
-    no_evidence, risk, novelty, no_promise). A row whose set is all classes abstains: it has no label, unless --guess is
-    given. With a calibration that promises an error rate, the
-    rows that it leaves out abstain instead, whatever their set. Sets go by probability, so that the label of another
-    --decision may lie outside. Columns that the model does not know are passed on. Categories that training did not
-    have are counted and named on standard error.
+    training rows are behind the answer), novelty, and abstention (why a row has no answer: all_classes, no_evidence,
+    risk, novelty, no_promise). A row whose set holds all classes has no label, unless --guess is given. With a
+    calibration for an error rate, the rows that it leaves out have no label instead. Sets follow the probabilities, so
+    the label of another --decision may lie outside its set. Columns that the model does not read are copied. Standard
+    error lists the categories that no training row has.
 
     A file of costs has the true classes in its first column and the predicted ones in its header (.csv), or is
-    {"true": {"predicted": cost}} (.json). A pair that is left out costs 0 where the label is right, else 1.
+    {"true": {"predicted": cost}} (.json). A missing pair costs 0 if the label is right, else 1.
 
     Example: ferl predict model.json new.csv -o answers.csv
     """
@@ -157,7 +154,7 @@ def explain(
     plain: bool = Option(False, "--plain", help="Print plain text, without colours, 100 columns wide."),
     html: Path | None = Option(None, help="Also write an HTML file.", metavar="FILE"),
     decision: str | None = shell.DECISION,
-    changes: bool = Option(True, help="Whether to search for what would change the label."),
+    changes: bool = Option(True, help="Whether to search for changes that would alter the label."),
     details: bool = Option(False, "--details", help="Also print evidence, rules, ignorance, novelty and all changes."),
     form: Any = None,
 ) -> None:
@@ -176,7 +173,9 @@ def report(
     out: Path = Option(..., "-o", "--out", help="Where to write the page, an HTML file."),
     target: str | None = Option(None, help="Column that holds the labels, for metrics."),
     title: str | None = Option(None, help="Heading of the page.  [default: what is predicted]"),
-    groups: str | None = Option(None, help="Column by whose values accuracy, abstention and error rates are compared."),
+    groups: str | None = Option(
+        None, help="Column whose values group the rows, to compare accuracy, abstention and error rates."
+    ),
     intended_use: str = Option("", help="What the model is for, in a sentence for the model card."),
     limits: str = Option("", help="Where the model must not be used, in a sentence for the model card."),
     date: str = Option("", help="Date on the model card.  [default: today]"),
@@ -184,7 +183,7 @@ def report(
     form: Any = None,
     jobs: int = shell.JOBS,
 ) -> None:
-    """Write a page on a model and a table: rules, tree, metrics, doubtful and novel rows, and a what-if form.
+    """Write a page about a model and a table: a model card, rules, metrics, doubtful and unusual rows, and a form.
 
     One file that needs no network. It contains the model, with the training rows that it keeps, and at most 100 rows of
     the table.
@@ -198,7 +197,7 @@ def evaluate(
     model: Path = shell.MODEL,
     table: Path = shell.FRESH_TABLE,
     target: str = shell.TARGET,
-    calibration: Path | None = Option(None, help="File from ferl calibrate, to test what it promises."),
+    calibration: Path | None = Option(None, help="File from ferl calibrate, to test its guarantees."),
     alpha: float | None = shell.ALPHA,
     level: float | None = shell.LEVEL,
     decision: str | None = shell.DECISION,
@@ -206,12 +205,29 @@ def evaluate(
     form: Any = None,
     jobs: int = shell.JOBS,
 ) -> None:
-    """Tell how right a model is on labelled rows: accuracy beside the baseline, recall of each class, sets, abstention.
+    """Test a model on labelled rows: accuracy beside the baseline, recall of each class, sets, abstention.
 
-    With the options of ferl predict it judges the answers that ferl predict would give; accuracy and recall count the
-    guess for abstaining rows.
+    The options of ferl predict have the same meaning here. Accuracy and recall count the most probable class of rows
+    without an answer.
 
     Example: ferl evaluate model.json held_out.csv --target outcome
+    """
+
+
+@declare(app, "evaluate")
+def compare(
+    model: Path = shell.MODEL,
+    other: Path = Argument(help="Model file of the challenger."),
+    table: Path = shell.FRESH_TABLE,
+    target: str = shell.TARGET,
+    as_json: bool = shell.JSON,
+    html: Path | None = Option(None, help="Also write an HTML file.", metavar="FILE"),
+    form: Any = None,
+    jobs: int = shell.JOBS,
+) -> None:
+    """Compare two models on labelled rows: accuracy, AUC and log-loss with paired intervals, and where they differ.
+
+    Example: ferl compare champion.json challenger.json held_out.csv --target outcome
     """
 
 
@@ -219,29 +235,29 @@ def evaluate(
 def calibrate(
     model: Path = shell.MODEL,
     table: Path = shell.FRESH_TABLE,
-    out: Path = Option(..., "-o", "--out", help="Where to write what was learned, a JSON file."),
+    out: Path = Option(..., "-o", "--out", help="Where to write the calibration, a JSON file."),
     target: str | None = Option(None, help="Column that holds the labels; without it only novelty is calibrated."),
     alpha: float = Option(0.1, help="How often a set may miss the true class."),
     class_conditional: bool = Option(
-        False, "--class-conditional", help="Keep the promise of the sets for every class by itself."
+        False, "--class-conditional", help="Guarantee the sets for every class separately."
     ),
     score: Score = Option(Score.probability, help="How sets compare classes."),
     risk: float | None = Option(None, help="Abstain so that at most this share of the answers is wrong."),
-    confidence: float = Option(0.95, help="Probability with which the promise of --risk holds."),
-    signal: Signal = Option(Signal.margin, help="What --risk decides by."),
+    confidence: float = Option(0.95, help="Probability with which the guarantee of --risk holds."),
+    signal: Signal = Option(Signal.margin, help="Signal that --risk compares with a threshold."),
     decision: str | None = Option(
-        None, help="How the labels are chosen that --risk is about; see ferl predict.  [default: probable]"
+        None, help="Decision that the guarantee of --risk is about; see ferl predict.  [default: probable]"
     ),
-    probabilities: Map | None = Option(None, help="Move probabilities towards the frequencies in these rows."),
+    probabilities: Map | None = Option(None, help="Correct probabilities by the frequencies in these rows."),
     seed: int = Option(0, help="Seed of the rows that --risk sets aside.", min=0),
     form: Any = None,
     jobs: int = shell.JOBS,
 ) -> None:
-    """Learn from rows that the model was not fitted on what its answers promise; ferl predict --calibration keeps it.
+    """Compute guarantees from rows that the model was not fitted on, for ferl predict --calibration.
 
-    Sets that miss the true class at most so often (--alpha), p-values of novelty, and where asked for an error rate
-    among answered rows (--risk) and calibrated probabilities (--probabilities). The promises hold for new rows that
-    come from where these rows come from.
+    Sets miss the true class at most as often as --alpha allows, and novelty gets p-values. On request, answers get an
+    error rate (--risk) and probabilities are calibrated (--probabilities). The guarantees hold for new rows from the
+    same source as these rows.
 
     Example: ferl calibrate model.json held_out.csv --target outcome --alpha 0.1 --risk 0.05 -o calibration.json
     """
@@ -255,10 +271,10 @@ def certify(
     guess: bool = Option(False, "--guess", help="Prove the most probable class of a row that has no answer."),
     form: Any = None,
 ) -> None:
-    """Prove how far the numbers of a row may move before its label can change, and name what sets the limit.
+    """Prove how far the numbers of a row may move before its label can change, and name the features that limit it.
 
-    Distances are in spreads: standard deviations over the training rows. ferl predict --radius does it for all rows. A
-    row without an answer has no label to prove.
+    Distances are in standard deviations over the training rows. ferl predict --radius does it for all rows. A row
+    without an answer has no label to prove.
 
     Example: ferl certify model.json new.csv --row 3
     """
@@ -273,7 +289,7 @@ def drift(
     form: Any = None,
     jobs: int = shell.JOBS,
 ) -> None:
-    """Tell how later rows differ from those that a model has learned from; the model stays as it is.
+    """Compare later rows with the training rows; the model does not change.
 
     Example: ferl drift model.json march.csv --target outcome
     """
@@ -289,7 +305,7 @@ def update(
     form: Any = None,
     jobs: int = shell.JOBS,
 ) -> None:
-    """Let a model learn from later rows: its conditions stay, its weights go on. Prints how the rows differ.
+    """Update the weights of a model with later rows; its conditions stay. Prints how the rows differ.
 
     Example: ferl update model.json march.csv --target outcome -o model_march.json
     """
@@ -298,12 +314,12 @@ def update(
 @declare(app, "model_files")
 def inspect(
     model: Path = shell.MODEL,
-    rules: bool = Option(False, "--rules", help="Print the rules as well, page by page where it is a terminal."),
-    top: int | None = Option(None, min=1, help="So many rules, those that say most."),
-    page: int | None = Option(None, min=1, help="This page of the rules, 40 lines each."),
+    rules: bool = Option(False, "--rules", help="Print the rules as well, in a pager on a terminal."),
+    top: int | None = Option(None, min=1, help="Number of rules to print, the strongest first."),
+    page: int | None = Option(None, min=1, help="Page of the rules to print, 40 lines each."),
     as_json: bool = shell.JSON,
 ) -> None:
-    """Show what a model file holds: kind of model, features and their kinds, classes, rules, training rows kept.
+    """Show the content of a model file: kind of model, features, classes, rules, training rows kept.
 
     Example: ferl inspect model.json --rules
     """
@@ -314,11 +330,11 @@ def export(
     model: Path = shell.MODEL,
     out: Path | None = Option(None, "-o", "--out", help="Where to write the ONNX file."),
     scorecard: Path | None = Option(
-        None, help="Where to write a scorecard of rules: .csv, .txt or .tex.", metavar="FILE"
+        None, help="Where to write a scorecard of rules: .csv, .txt, .tex or .html.", metavar="FILE"
     ),
     rounded: bool = Option(False, "--rounded", help="Whole points in the scorecard."),
     positive: str | None = Option(
-        None, "--positive", "--wished", help="Class that the points speak for, of two.  [default: the second class]"
+        None, "--positive", "--wished", help="Class that points support; for two classes.  [default: the second class]"
     ),
     base_points: float | None = Option(None, help="Total of a row whose odds are --base-odds to one.  [default: 600]"),
     base_odds: float | None = Option(None, help="See --base-points.  [default: 50]"),

@@ -1,4 +1,4 @@
-"""``ferl evaluate`` and ``ferl calibrate``: how right answers to held-out rows are, and what such rows promise."""
+"""``ferl evaluate``, ``ferl compare`` and ``ferl calibrate``: how right answers are, and what held-out rows promise."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sklearn.metrics import roc_auc_score
 
 from ferl._cli.labelled import read_labelled
 from ferl._cli.rows import decision_of, rule_of
-from ferl._cli.shell import CommandError, check_places, check_share, note
+from ferl._cli.shell import CommandError, check_places, check_share, note, write_page
 from ferl._estimator import FERLEstimator
 from ferl._judge.conformity import ConformalScores, Reference, nonconformity
 from ferl._judge.judgement import AS_FITTED, Rule, judge
@@ -31,7 +31,7 @@ from ferl._util.text import listed, spoken
 from ferl._util.threads import n_threads
 from ferl.abstention import RiskControlledFERL, UnmetRiskWarning
 from ferl.calibration import fit_map
-from ferl.metrics import aurc, expected_calibration_error
+from ferl.metrics import aurc, compare, expected_calibration_error
 from ferl.saving import load_model
 
 MAX_CLASSES = 8  # that are printed; of more, those with the lowest shares
@@ -59,16 +59,60 @@ def run_evaluate(asked: Namespace) -> None:
         note(text)
 
 
+class _OnItsRows:
+    """A classifier and the rows of a table as it reads them: two models may read different columns."""
+
+    def __init__(self, estimator: FERLEstimator[Any], rows: pa.Table) -> None:
+        self._estimator, self.rows = estimator, rows
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._estimator, name)
+        if name in ("predict", "predict_proba", "feature_contributions"):
+            return lambda _: found(self.rows)
+        return found
+
+
+def run_compare(asked: Namespace) -> None:
+    """Compare two models on the rows of a table."""
+    check_places([asked.html], asked.model, asked.other, asked.table)
+    both: list[_OnItsRows] = []
+    labels: list[NDArray[Any]] = []
+    for path in (asked.model, asked.other):
+        estimator = load_model(path).set_params(n_jobs=asked.jobs)
+        rows = read_labelled(estimator.model_, asked)
+        others = rows.labels[rows.codes < 0]
+        if len(others):
+            raise CommandError(
+                f"{len(others):,} rows have a label such as {others[0]!r}, which is no class of {path.name}. "
+                "Leave them out."
+            )
+        both.append(_OnItsRows(estimator, rows.X))
+        labels.append(estimator.classes_[rows.codes])
+    names = (asked.model.stem, asked.other.stem)
+    names = names if names[0] != names[1] else (str(asked.model), str(asked.other))
+    if names[0] == names[1]:
+        raise CommandError(f"{asked.model} is compared with itself; name two models.")
+    found = compare(both[0], both[1], both[0].rows, labels[0], names=names)
+    if asked.html is not None:
+        write_page(asked.html, f"{names[0]} and {names[1]} on {asked.table.name}", found.to_html())
+    if asked.as_json:
+        typer.echo(json.dumps(found.to_dict(), ensure_ascii=False, allow_nan=False, indent=2))
+    else:
+        typer.echo(found.to_text())
+    if asked.html is not None:
+        typer.echo(f"comparison written to {asked.html}", err=True)
+
+
 @dataclass(frozen=True, eq=False)
 class ByClass:
-    """Rows of each class, and how many of them something is true of: recall, or how often sets hold the class.
+    """Number of rows of each class, and of the rows among them that meet a condition: recall, or coverage of sets.
 
     Attributes
     ----------
     classes : sequence of str
         Labels, as people read them.
     n_rows, n_hit : ndarray of shape (n_classes,)
-        Number of rows, and of those that it is true of.
+        Number of rows, and of rows that meet the condition.
     """
 
     classes: Sequence[str]
@@ -125,7 +169,7 @@ class Judged:
     classes : list of str
         Labels, as people read them.
     truth : ndarray of shape (n_samples,)
-        Index of each row's class; -1: a label that is none of the model's.
+        Index of each row's class; -1: the label is no class of the model.
     label : ndarray of shape (n_samples,)
         Index of the class that is chosen; of an abstaining row, of the one that would be.
     confidence : ndarray of shape (n_samples,)
@@ -156,12 +200,12 @@ class Judged:
 
     @property
     def recall(self) -> ByClass:
-        """Of each class, how many of its rows are found."""
+        """How many rows of each class are found."""
         return ByClass.of(self.classes, self.truth, self.right)
 
     @property
     def coverage(self) -> ByClass:
-        """Of each class, how many of its rows have it in their set."""
+        """How many rows of each class have it in their set."""
         return ByClass.of(self.classes, self.truth, self.covered)
 
     @property
@@ -175,19 +219,19 @@ class Judged:
 
     @cached_property
     def costs(self) -> tuple[float, float] | None:
-        """What answers cost a row, and the least that always saying one class would; None: without costs."""
+        """The mean cost of a row, and the least cost of always predicting one class; None: without costs."""
         known, n_classes = self.truth >= 0, len(self.classes)
         code = self.truth[known].astype(np.int64) * n_classes + self.label[known]
         return self.rule.decision.mean_cost(np.bincount(code, minlength=n_classes**2).reshape(n_classes, -1))
 
     def accuracy_text(self) -> str:
-        """Accuracy, and that of always saying the commonest class."""
+        """Accuracy, beside the accuracy of always predicting the commonest class."""
         n_rows = self.recall.n_rows
         baseline = f"always saying {self.classes[int(np.argmax(n_rows))]} gives {n_rows.max() / len(self.truth):.1%}"
         return f"{self.right.mean():.1%} of {len(self.truth):,} rows; {baseline}"
 
     def lines(self, name: str) -> list[str]:
-        """What to print of the rows that were not learned from."""
+        """The figures of held-out rows, as lines to print."""
         recall, auc = self.recall, self.auc
         found = {"accuracy": self.accuracy_text(), "recall": recall.text()}
         if self.rule.decision.is_for_recall and recall.mean is not None:

@@ -42,8 +42,8 @@ from ferl._tables.table_files import (
     text_as_numbers,
     with_decimal_points,
 )
-from ferl._tables.values import spelled_number
-from ferl._util.text import shown
+from ferl._tables.values import MISSING, spelled_number
+from ferl._util.text import counted, shown
 from ferl.rules import FERLClassifier
 from ferl.saving import save_model
 from ferl.trees import FERLTreeClassifier
@@ -94,7 +94,7 @@ def run_fit(asked: Namespace) -> None:
     most = estimator._settings().max_rules
     if asked.model != "rules" and most < n_classes:
         note(
-            f"{n_classes:,} classes and at most {most:,} rules: each rule of a tree speaks most for one class, so that "
+            f"{n_classes:,} classes and at most {most:,} rules: each rule of a tree supports one class, so "
             f"the others are hardly found. Add --set max_rules={2 * n_classes}, say"
         )
     with _warnings_as_notes(noted):
@@ -174,7 +174,7 @@ def _description(asked: Namespace, left_out: Sequence[str]) -> TableDescription:
 
 
 def _estimator(model: str, parameters: dict[str, Any]) -> FERLEstimator[Any]:
-    """The classifier that a model's name and parameters mean, checked before a large table is read in vain."""
+    """The classifier of this name with these parameters, checked before a large table is read."""
     kind: type[FERLEstimator[Any]] = FERLClassifier if model == "rules" else FERLTreeClassifier
     known = kind._get_param_names()
     for name in parameters:
@@ -183,10 +183,10 @@ def _estimator(model: str, parameters: dict[str, Any]) -> FERLEstimator[Any]:
                 f"--set {name}={parameters[name]}: name a tree of the paper by --model, rules are the default."
             )
         if name in kind._moved:
-            raise CommandError(f"--set {name}: there is no such parameter of --model {model}: {kind._moved[name]}")
+            raise CommandError(f"--set {name}: --model {model} does not have this parameter: {kind._moved[name]}")
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1, cutoff=0.0)
-            raise CommandError(f"--set {name}: there is no such parameter. The one most like it is {near[0]!r}.")
+            raise CommandError(f"--set {name}: no parameter has this name. The most similar one is {near[0]!r}.")
     estimator = kind(**parameters if model == "rules" else {"variant": model, **parameters})
     estimator._validate_params()
     estimator._settings().refuse()
@@ -283,6 +283,12 @@ def _note_categories(text: pa.ChunkedArray, name: str) -> bool:
             f"column {name!r} has {len(counts):,} categories in {n_rows:,} rows, as {kind} have; to leave it out, add "
             f"--drop {shlex.quote(name)}"
         )
+    elif markers := [value for value in counts if value.strip() in MISSING]:
+        n_marked = sum(counts[value] for value in markers)
+        note(
+            f"column {name!r} has the category {', '.join(map(shown, markers))} in {counted(n_marked, 'row')}. If that "
+            f"stands for missing values, add --missing {shlex.quote(','.join(markers))}"
+        )
     else:
         return False
     return True
@@ -290,7 +296,7 @@ def _note_categories(text: pa.ChunkedArray, name: str) -> bool:
 
 def _note_ids(name: str, what: str = "another value") -> None:
     note(
-        f"column {name!r} has {what} in nearly every row and may be ids or names, which say nothing of new rows. If it "
+        f"column {name!r} has {what} in nearly every row and may be ids or names, useless for new rows. If it "
         f"is a time or a rank that matters, keep it; to leave it out, add --drop {shlex.quote(name)}"
     )
 
@@ -342,7 +348,7 @@ def _weights(column: pa.ChunkedArray, name: str, form: FileForm) -> NDArray[np.f
 
 
 def check_target(labels: NDArray[np.generic], name: str, allow_many: bool) -> None:
-    """Refuse a target that is constant, or that has so many values that it is hardly meant as classes."""
+    """Refuse a target that is constant, or that has too many values to be classes."""
     found = np.unique(labels)
     if len(found) == 1:
         raise CommandError(
@@ -416,7 +422,7 @@ def _split(y: NDArray[Any], share: float, seed: Any) -> list[NDArray[np.intp]]:
 def _split_groups(
     column: pa.ChunkedArray, y: NDArray[Any], name: str, share: float, seed: Any
 ) -> list[NDArray[np.intp]]:
-    """Rows to fit and rows to test, no group among both; rows without a group count as a group of their own each."""
+    """Rows to fit and rows to test, no group among both; each row without a group is a group by itself."""
     encoded = column.combine_chunks().dictionary_encode()
     codes = encoded.indices.to_numpy(zero_copy_only=False)
     is_alone = np.isnan(codes)

@@ -78,7 +78,7 @@ class LabelledRows:
     X : pyarrow.Table
         The columns that the model reads.
     codes : ndarray of shape (n_samples,)
-        Each row's label as an index of the model's classes; -1 for a label that is none of them. Without a target all
+        Each row's label as an index of the model's classes; -1 for a label of no class. Without a target all
         are -1.
     labels : ndarray of shape (n_samples,), object
         The labels.
@@ -137,7 +137,7 @@ class Labels:
         self.other: str | None = None
 
     def codes(self, batch: pa.Table) -> Ints:
-        """The labels of a batch; ``NO_LABEL`` where one is missing, ``OTHER_LABEL`` for those of no class."""
+        """The labels of a batch; ``NO_LABEL`` where one is missing, ``OTHER_LABEL`` for labels of no class."""
         column = arrow_column(f"Column {self.target!r}", known_column(batch[self.target], self.form))
         known = np.nan_to_num(column.codes(self.lookup), nan=NO_LABEL)
         codes: Ints = np.where(known == self.lookup.n_categories, OTHER_LABEL, known).astype(np.int32)

@@ -112,7 +112,7 @@ def _weights(model: Model) -> dict[str, Any]:
 
 @_weights.register
 def _(model: RuleModel) -> dict[str, Any]:
-    """Weights of evidence, for the classes in their order; the rule that says most first."""
+    """Weights of evidence, for the classes in their order; the strongest rule first."""
     weights, names = model.rules, model.column_names()
     order = np.argsort(-np.abs(weights.weight).max(axis=1, initial=0.0), kind="stable")
     asked = [[names[model.tree.feature[step]] for step in model.tree.path(int(weights.node[rule]))] for rule in order]
@@ -157,10 +157,17 @@ def _page_of(summary: dict[str, Any], model: Model, with_weights: bool) -> list[
 
 
 def _weights_section(summary: dict[str, Any], classes: list[str]) -> Section:
-    """The prior and the rules that say most: of few classes all weights, of many the most for and against one."""
+    """The prior and the strongest rules, on the scale of the report and of ``export_text``.
+
+    Two classes: the log-odds of the second one. Three and more: the weight of each class, or with many classes the
+    largest and the smallest weight.
+    """
     rules = [("(prior)", summary["prior"]), *((rule["if"], rule["weight"]) for rule in summary["weights"])]
     rest = f", the strongest {_MAX_RULES} of {len(rules) - 1} rules" if len(rules) - 1 > _MAX_RULES else ""
     headings, rows = ("if", *classes), [(asks, *map(_signed, weight)) for asks, weight in rules[: _MAX_RULES + 1]]
+    if len(classes) == 2:
+        headings = ("if", f"log-odds of {classes[1]}")
+        rows = [(asks, _signed(weight[1] - weight[0])) for asks, weight in rules[: _MAX_RULES + 1]]
     if len(classes) > _MAX_SHOWN:
         headings, rows = ("if", "most for", "most against"), []
         for asks, weight in rules[: _MAX_RULES + 1]:
@@ -230,9 +237,14 @@ def _write_scorecard(asked: Namespace, counted: dict[str, Any]) -> None:
         raise CommandError(f"--positive is {positive!r}, but each of {n_classes} classes has points. Leave it out.")
     label = label_named(estimator.model_, positive, "--positive")
     card = Scorecard(estimator, positive=label, rounded=asked.rounded, **counted)
-    forms: dict[str, Callable[[], str | None]] = {".csv": card.csv, ".txt": card.text, ".tex": card.latex}
+    forms: dict[str, Callable[[], str | None]] = {
+        ".csv": card.csv,
+        ".txt": card.text,
+        ".tex": card.latex,
+        ".html": card.html,
+    }
     if out.suffix.lower() not in forms:
-        raise CommandError(f"{out.name} ends in {out.suffix!r}; a scorecard is written to .csv, .txt or .tex.")
+        raise CommandError(f"{out.name} ends in {out.suffix!r}; a scorecard is written to .csv, .txt, .tex or .html.")
     text = forms[out.suffix.lower()]() or ""
     replace_text(out, text if text.endswith("\n") else f"{text}\n")
     meaning = card.text().rpartition("\n\n")[2]  # the last part of the text, below the table

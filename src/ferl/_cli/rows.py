@@ -6,7 +6,6 @@ import csv
 import json
 from argparse import Namespace
 from functools import partial
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ import pyarrow as pa
 import typer
 from rich.console import Console
 
-from ferl._cli.shell import CommandError, check_places, check_rules, check_share, label_named, note
+from ferl._cli.shell import CommandError, check_places, check_rules, check_share, label_named, note, write_page
 from ferl._judge.answers import Wanted, judge_file
 from ferl._judge.judgement import ABSTENTIONS, AS_FITTED, Rule, judge
 from ferl._judge.promises import read_calibration
@@ -27,7 +26,6 @@ from ferl._tables import OneRow
 from ferl._tables.table_files import RowReader, TableFile, format_of
 from ferl._tell.explain import explain
 from ferl._tell.stability import certify
-from ferl._util.files import replace_text
 from ferl._util.text import listed, shown, spoken
 
 
@@ -84,7 +82,7 @@ def rule_of(asked: Namespace, model: Model) -> Rule:
     if asked.level is not None:
         check_rules(model, "--level", asked.model)
         if conformal is not None:
-            raise CommandError(f"--level is {asked.level:g}, but the sets are those of --calibration. Use --alpha.")
+            raise CommandError(f"--level is {asked.level:g}, but --calibration determines the sets. Use --alpha.")
         if not 0 < asked.level <= 1:
             raise CommandError(f"--level is {asked.level:g}; it must be above 0 and at most 1, such as 0.8.")
     if promised is not None and promised.control is not None:
@@ -159,13 +157,7 @@ def run_explain(asked: Namespace) -> None:
     row = read_row_of(model, TableFile(asked.table, asked.form), asked.row)
     story = explain(model, row, counterfactual=asked.changes, decision=decision, details=asked.details)
     if asked.html is not None:
-        title = escape(f"Row {asked.row} of {asked.table.name}")
-        page = (
-            f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
-            '<meta name="color-scheme" content="light dark"></head>'
-            f"<body><h1>{title}</h1>{story.to_html()}</body></html>\n"
-        )
-        replace_text(asked.html, page)
+        write_page(asked.html, f"Row {asked.row} of {asked.table.name}", story.to_html())
     if asked.as_json:
         typer.echo(json.dumps(story.to_dict(), ensure_ascii=False, allow_nan=False, indent=2))
     elif asked.plain:

@@ -1,6 +1,6 @@
-"""What the commands share: their options, the words of the shell for mistakes, and where files may be written.
+"""Parts that all commands share: options, error messages for the shell, and checks of output files.
 
-Lower layers raise errors with fields, in Python's words; here they are worded for the shell.
+Lower layers raise errors with fields and words for Python; this module words them for the shell.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from functools import wraps
+from html import escape
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +23,7 @@ import typer
 from typer import Argument, Option
 
 from ferl._judge import PromiseError, TakenNameError
-from ferl._util.files import TableFileError
+from ferl._util.files import TableFileError, replace_text
 from ferl._util.text import near_name, one_line
 
 if TYPE_CHECKING:
@@ -40,27 +41,28 @@ Map = StrEnum("Map", ["temperature", "isotonic"])
 Precision = StrEnum("Precision", ["float64", "float32"])
 DemoData = StrEnum("DemoData", ["titanic", "iris", "wine", "breast_cancer"])
 
-MODEL = Argument(help="Model file, from ferl fit or save_model.")
-TABLE = Argument(help="CSV or Parquet file with the columns that the model was fitted on.")
-FRESH_TABLE = Argument(help="CSV or Parquet file of rows that the model was not fitted on.")
-TARGET = Option(help="Column that holds the labels.")
-ROW = Option(help="Which row, counted from 1; the header does not count.")
+MODEL = Argument(help="Model file from ferl fit or save_model.")
+TABLE = Argument(help="CSV or Parquet file with the columns of the training table.")
+FRESH_TABLE = Argument(help="CSV or Parquet file with rows that the model was not fitted on.")
+TARGET = Option(help="Column of the labels.")
+ROW = Option(help="Number of the row, from 1; the header does not count.")
 JSON = Option(False, "--json", help="Print JSON.")
-ALPHA = Option(None, help="How often a set may miss the true class.  [default: as calibrated]")
+ALPHA = Option(None, help="Largest share of sets that may miss the true class.  [default: as calibrated]")
 LEVEL = Option(
     None,
-    help="What the beliefs of a set must sum to: a higher level makes larger sets. For rules, without --calibration.  "
+    help="Sum that the beliefs of a set must reach; a higher level makes larger sets. Rules only, no --calibration.  "
     "[default: 2/3]",
 )
 DECISION = Option(
     None,
-    help="The label: the most probable class (probable); the one most probable compared with its frequency in training "
-    "(balanced) or the root of it (mild), so that rare classes are found; the second of two classes from a threshold "
-    "on (0.3); or the class of the least expected cost, by a .csv or .json file of costs.  [default: probable]",
+    help="How labels are chosen. probable: the most probable class. balanced: the class with the largest ratio of its "
+    "probability to its frequency in training, which finds rare classes; mild: the same with the root of the "
+    "frequency. A number such as 0.3: the second of two classes from this probability on. A .csv or .json file of "
+    "costs: the class of the least expected cost.  [default: probable]",
 )
-SEPARATOR = Option(None, help="Character between the fields of a CSV file.  [default: a comma; .tsv: a tab]")
-MISSING = Option("", help="What stands for a missing value besides an empty field, with commas between: 'NA,?'.")
-JOBS = Option(-1, help="Threads; -1: all cores. Results do not depend on it.")
+SEPARATOR = Option(None, help="Separator of the fields of a CSV file.  [default: a comma; .tsv: a tab]")
+MISSING = Option("", help="Markers of missing values besides empty fields, separated by commas: 'NA,?'.")
+JOBS = Option(-1, help="Number of threads; -1: all cores. Results do not depend on it.")
 DEBUG = Option(False, "--debug", help="Show the traceback of an error.")
 
 
@@ -133,16 +135,16 @@ def plain_errors(debug: bool, stopped: str) -> Iterator[None]:
     """One line and exit code 2 for a mistake of the user, 130 for an interrupt; with ``debug`` tracebacks."""
     try:
         yield
-        sys.stdout.flush()  # a reader who has gone is noticed here, and not when Python ends
+        sys.stdout.flush()  # raises here, and not when Python ends, if the reader has closed the output
     except BrokenPipeError:
-        # Whoever read the output has seen enough. What is still buffered has no place to go.
+        # The reader of the output has closed it; the rest of the buffer is dropped.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(1) from None
     # Arrow's errors about the content of files are ValueErrors, KeyErrors or NotImplementedErrors as well.
     except (ValueError, TypeError, KeyError, NotImplementedError, OSError) as error:
         if debug:
             raise
-        # Letters of the user's data that a terminal would take for orders are escaped.
+        # Control characters in the user's data are escaped.
         typer.echo(f"error: {one_line(_worded(error))}", err=True)
         raise typer.Exit(2) from error
     except KeyboardInterrupt:
@@ -154,7 +156,7 @@ _REMEDIES: dict[type[OSError], str] = {
     FileNotFoundError: "Check the path.",
     IsADirectoryError: "Name a file in it.",
     NotADirectoryError: "Check the path.",
-    PermissionError: "Ask who owns it for the right to, or choose another place.",
+    PermissionError: "Ask its owner for the permission, or choose another place.",
 }
 
 
@@ -212,13 +214,24 @@ def check_column(names: Sequence[str], name: str, file: str, otherwise: str) -> 
         raise CommandError(f"{file} has no column {name!r}. {f'Did you mean {near!r}?' if near else otherwise}")
 
 
+def write_page(path: Path, title: str, fragment: str) -> None:
+    """Write a fragment of HTML as a page of its own."""
+    heading = escape(title)
+    replace_text(
+        path,
+        f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>{heading}</title>'
+        '<meta name="color-scheme" content="light dark"></head>'
+        f"<body><h1>{heading}</h1>{fragment}</body></html>\n",
+    )
+
+
 def check_places(outputs: Sequence[Path | None], *inputs: Path) -> None:
     """Refuse places where no file can be written, where it would replace one that is read, and one for two outputs."""
     named = [out for out in outputs if out is not None]
     real = [os.path.realpath(out) for out in named]
     for index, out in enumerate(named):
         if real[index] in real[:index]:
-            raise CommandError(f"{out} is named for two outputs. Give each a file of its own.")
+            raise CommandError(f"{out} is named for two outputs. Name a different file for each.")
         folder = out.resolve().parent
         if out.is_dir():
             raise CommandError(f"{out} is a folder. Name a file in it.")

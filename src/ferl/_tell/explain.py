@@ -470,7 +470,7 @@ class Balance:
     scores : tuple of float
         Of each class; their softmax is the probability.
     prior : tuple of float
-        What speaks for each class before any rule fires, and where gates close the class frequencies.
+        Score of each class before any rule applies; where gates close, that of the class frequencies.
     features : tuple of FeatureWeight
         Features that rules ask, those first that move the compared classes furthest apart.
     compared : tuple of int
@@ -681,6 +681,10 @@ class RuleExplanation(Explanation):
     def _rows_behind(self) -> float | None:
         return self.rows
 
+    @property
+    def _reference(self) -> str:
+        return f"the average training row, whose odds are {odds_value(self._turned.apart(self._turned.average))}"
+
     def _to_do(self) -> list[str]:
         return [REMEDIES[self._why_several]] if sum(self.in_set) > 1 else []
 
@@ -709,7 +713,7 @@ class RuleExplanation(Explanation):
         return f" The answer rests on {rows_text(self.rows)}." if is_thin else ""
 
     def _why_others(self) -> list[str]:
-        """What the set would lack without its least probable class, and what to do about it."""
+        """What the set would lack without its least probable class."""
         total, needed = sum(self.belief), f"a set needs {100 * SET_LEVEL:.1f} %"
         *others, last = [c for c in self.class_order if self.in_set[c]]
         without = sum([self.belief[c] for c in others])
@@ -722,7 +726,7 @@ class RuleExplanation(Explanation):
             names += [f"{len(others) - MAX_PROBABLE} more"] * (len(others) > MAX_PROBABLE)
             have = "has" if len(others) == 1 else "have"
             lack = f"{listed(names)} {have} a belief of {100 * without:.1f} %, and {needed}."
-        return [lack, REMEDIES[self._why_several]]
+        return [lack]
 
     @cached_property
     def _why_several(self) -> str:

@@ -499,7 +499,7 @@ class Explanation(Readable):
         support = [own for own in self.effects if own.weight >= LEAST_TOLD]
         if self.rival is None or self.ignorance == 1 or not any(own.weight for own in self.effects):
             return []
-        best, than = self._labels[self.best], "compared with the average training row"
+        best, than = self._labels[self.best], f"compared with {self._reference}"
         if not support and self.abstains:
             return []
         if not support:
@@ -509,6 +509,11 @@ class Explanation(Readable):
         if len(self.classes) > 2:
             effect = f"{odds} against {self._labels[self.rival]}, {than}"
         return [f"Main reason: {support[0].clause} ({effect})."]
+
+    @property
+    def _reference(self) -> str:
+        """What effects compare the row with."""
+        return "the average training row"
 
     def _also(self) -> list[str]:
         """Other features for the answer, and features against it, the largest effects first."""
@@ -541,6 +546,9 @@ class Explanation(Readable):
         then = f" (then {spoken(change.label)})" if len(self.classes) > 2 else ""
         if not isinstance(change.to, float) or is_meaning(change.to):
             return f"{name} {to} instead of {value_text(change.value)}{then}"
+        if getattr(change.to, "step", ""):  # a date
+            later = "later" if change.to > change.value else "earlier"
+            return f"{name} {to}, {difference_text(change.to, change.value)} {later}{then}"
         return f"{name} {'up' if change.to > change.value else 'down'} to {to}{then}"
 
     def _stable_line(self) -> list[str]:

@@ -168,7 +168,7 @@ def as_text(sections: Sequence[Section], width: int | None = 100) -> str:
 
 
 def _section_lines(section: Section, width: int, left: str) -> list[str]:
-    lines = [left + section.title] if section.title else []
+    lines = _wrapped(section.title, width, left) if section.title else []
     left += INDENT if section.title else ""
     for block in section.blocks:
         if isinstance(block, str):

@@ -5,8 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import math
+import textwrap
 from collections.abc import Sequence
 from functools import partial
+from html import escape
 from numbers import Real
 from os import PathLike
 from typing import Any, ClassVar, Self, cast
@@ -19,17 +21,37 @@ from ferl._answers import model_of
 from ferl._models.evidence import Evidence
 from ferl._models.rule_model import RuleModel
 from ferl._sklearn import Interval, fit_context
-from ferl._tell.curves import OUTSIDE_CARD, Points, ScoreTable, read_score_table
-from ferl._tell.page import Section, Table, as_text, escaped, latex_table
+from ferl._tell.conditions import MAX_LISTED
+from ferl._tell.curves import OUTSIDE_CARD, Points, ScoreLine, ScoreTable, read_score_table
+from ferl._tell.page import Section, Table, as_html, as_text, escaped, latex_table
 from ferl._tell.reasons import POINTS_TO_DOUBLE, Reason, read_reasons
 from ferl._tell.statements import Style, in_sentence, reader_names
 from ferl._util.arrays import Floats
 from ferl._util.files import replace_text
-from ferl._util.text import shown
+from ferl._util.text import MAX_LETTERS, cut, number_text, one_line, shown
 from ferl._wrapper import Wrapper
+from ferl.export.binning import (
+    Binning,
+    FeatureBins,
+    PopulationStability,
+    bins_of_points,
+    monotone_edges,
+    read_bins,
+    shift_of,
+)
 from ferl.export.text import data_frame
 from ferl.metrics.comparison import Cost, cost_of_change
 from ferl.rules import FERLClassifier
+
+CARD_WIDTH = 160  # columns of the text of a card
+WHEN_WIDTH = 80
+# A page for a printer, or for "print to PDF": no line of a table is divided, and a table is not parted from its title.
+PRINT_STYLE = """\
+@page{size:A4;margin:16mm}
+body{font:14px/1.4 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}
+h1{font-size:1.4em}
+@media print{body{font-size:9.5pt;margin:0;padding:0;max-width:none}tr,p{break-inside:avoid}h4{break-after:avoid}
+thead{display:table-header-group}}"""
 
 
 def export_scorecard(
@@ -71,8 +93,9 @@ def export_scorecard(
     Returns
     -------
     data frame
-        Columns: ``feature`` (or "rule 7"), ``when`` (for which values), ``from`` and ``to`` (ends of an interval of
-        numbers, None elsewhere), ``points`` and ``points_to`` (at the two ends of the interval, in proportion in
+        Columns: ``feature`` (the features of a rule or a map on several are "income and age", a rule in words is
+        "rule 7"), ``when`` (for which values), ``from`` and ``to`` (ends of an interval of numbers, None elsewhere),
+        ``points`` and ``points_to`` (at the two ends of the interval, in proportion in
         between; of three and more classes ``points(label)`` and ``points_to(label)``), and ``rules`` (numbers of the
         rules behind the line).
 
@@ -281,6 +304,136 @@ class Scorecard(ClassifierMixin, Wrapper):
         before = self._classifier("cost").predict_proba(X)
         return cost_of_change(self.classes_, y, before, self.predict_proba(X))
 
+    def binning(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        *,
+        n_bins: int = 10,
+        monotone: bool = False,
+        feature_names: Sequence[str] | None = None,
+    ) -> Binning:
+        """Binning tables: rows, share, event rate, weight of evidence and points by bin, and information values.
+
+        Events are the rows of the class that points do not support. Numbers are divided into bins of about equally many
+        rows; of categories the most frequent ones are a bin each. Missing values are a bin.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Their labels, of two classes.
+        n_bins : int, default=10
+            At most so many bins for each feature, beside that of missing values.
+        monotone : bool, default=False
+            Whether neighbouring bins of numbers are merged until the event rate only rises, or only falls.
+        feature_names : sequence of str, default=None
+            Names to print; by default those of the training table.
+
+        Returns
+        -------
+        Binning
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> from ferl import FERLClassifier
+        >>> from ferl.export import Scorecard
+        >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+        >>> card = Scorecard(FERLClassifier(max_rules=8, random_state=0)).fit(X[::2], y[::2])
+        >>> found = card.binning(X[1::2], y[1::2], n_bins=3, monotone=True)
+        >>> found.frame()[["feature", "bin", "rows", "event_rate"]].round(2).head(3)
+                        feature                      bin  rows  event_rate
+        0  worst concave points            up to 0.07955    95        0.01
+        1  worst concave points  above 0.07955 to 0.1407    95        0.20
+        2  worst concave points             above 0.1407    94        0.96
+        """
+        if n_bins < 2:
+            raise ValueError(f"n_bins is {n_bins}; it must be at least 2.")
+        model, positive = self._model(), self._positive()
+        if len(self.classes_) != 2:
+            raise ValueError(f"binning needs two classes, events and others; there are {len(self.classes_)}.")
+        rows, labels = self.estimator_._rows(X), np.asarray(y)
+        if len(labels) != len(rows):
+            raise ValueError(f"X has {len(rows)} rows and y has {len(labels)}; each row needs its label.")
+        is_event = (labels == self.classes_[1 - positive]).astype(np.float64)
+        if not np.isin(labels, self.classes_).all() or not 0 < is_event.sum() < len(rows):
+            raise ValueError(f"y must hold both classes and no other; the classes are {shown(self.classes_.tolist())}.")
+        names, points, tables = model.feature_names(feature_names), self._feature_points(rows), []
+        for feature in self._read_features():
+            values = rows[:, feature]
+            bins = read_bins(model, feature, names[feature], values, n_bins)
+            if monotone and bins.bin_of_category is None and len(bins.edges):
+                counts = [bins.counts(values)[:-1], bins.counts(values, is_event)[:-1]]
+                number = partial(_number_of, model, feature)
+                bins = bins.merged(monotone_edges(*counts), number)
+            n, events = bins.counts(values), bins.counts(values, is_event)
+            kept = n > 0
+            means = bins.counts(values, points[:, feature])[kept] / n[kept]
+            texts = tuple(text for text, is_kept in zip(bins.labels, kept.tolist(), strict=True) if is_kept)
+            tables.append(FeatureBins(names[feature], texts, n[kept], events[kept], means))
+        tables.sort(key=lambda own: -own.information_value)
+        return Binning(str(model.labels[1 - positive]), tuple(tables))
+
+    def psi(
+        self, X: ArrayLike, X_later: ArrayLike, *, n_bins: int = 10, feature_names: Sequence[str] | None = None
+    ) -> PopulationStability:
+        """Population stability: how far the totals and features of later rows lie from those of earlier ones.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Earlier rows, for example those that the card was fitted on.
+        X_later : array-like or data frame of shape (n_later, n_features)
+            Later rows, for example those of a later month.
+        n_bins : int, default=10
+            At most so many bins for the total and for each feature, of about equally many earlier rows.
+        feature_names : sequence of str, default=None
+            Names to print; by default those of the training table.
+
+        Returns
+        -------
+        PopulationStability
+            Three and more classes: the total is that of the last class.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> from ferl import FERLClassifier
+        >>> from ferl.export import Scorecard
+        >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+        >>> card = Scorecard(FERLClassifier(max_rules=8, random_state=0)).fit(X[::2], y[::2])
+        >>> card.psi(X[::2], X[1::2]).total.verdict
+        'stable'
+        """
+        if n_bins < 2:
+            raise ValueError(f"n_bins is {n_bins}; it must be at least 2.")
+        model, encoded = self._model(), [self.estimator_._rows(own) for own in (X, X_later)]
+        if not min(map(len, encoded)):
+            raise ValueError("X or X_later has no rows; both need at least one.")
+        before, later = (self._totals(own)[:, -1] for own in (X, X_later))
+        bins = bins_of_points(before, n_bins)
+        total = shift_of(bins.name, bins.labels, bins.counts(before), bins.counts(later))
+        names, shifts = model.feature_names(feature_names), []
+        for feature in self._read_features():
+            values = [own[:, feature] for own in encoded]
+            bins = read_bins(model, feature, names[feature], values[0], n_bins)
+            shifts.append(shift_of(names[feature], bins.labels, *map(bins.counts, values)))
+        shifts.sort(key=lambda own: -own.psi)
+        return PopulationStability(total, tuple(shifts), *map(len, encoded))
+
+    def _read_features(self) -> list[int]:
+        """The features that the card reads."""
+        model = self._model()
+        return sorted({model.feature_of(column) for column in model.read_columns.tolist()})
+
+    def _feature_points(self, rows: Floats) -> Floats:
+        """Points of each feature beside the average training row, of two classes, shape (n_samples, n_features)."""
+        model, positive = self._model(), self._positive()
+        parts = model.feature_contributions(rows) - model.share_among_features(model.mean_contributions[None])
+        return np.asarray(self.unit * (parts[:, :-1, positive] - parts[:, :-1, 1 - positive]))
+
     # -----------------------------------------------------------------------------------------------------------------
     # Forms
     # -----------------------------------------------------------------------------------------------------------------
@@ -307,14 +460,60 @@ class Scorecard(ClassifierMixin, Wrapper):
         -------
         str
         """
-        table, style = self._table(feature_names, class_names)
+        points, meaning = self._page(feature_names, class_names)
+        return as_text([Section("", (points,)), Section("", meaning)], CARD_WIDTH)
+
+    def _page(
+        self, feature_names: Sequence[str] | None = None, class_names: Sequence[str] | None = None
+    ) -> tuple[Table, tuple[str, ...]]:
+        """The table in short lines, and what totals mean; long conditions go on in the next line."""
+        table, style = self._table(feature_names, class_names, max_listed=MAX_LISTED)
         heads, rows, last = self._heads(style), [], ""
         for line in table.with_base():
-            rows.append(("" if line.name == last else line.name, line.when, *self._count.texts(line)))
-            last = line.name
-        points = Table(("", "", *heads), tuple(rows), "ll" + "r" * len(heads))
-        meaning = self._meaning(style)
-        return as_text([Section("", (points,)), Section("", tuple(meaning))], None)
+            first, *more = textwrap.wrap(one_line(line.when), WHEN_WIDTH) or [""]
+            name = self._name(line, style)
+            rows.append(("" if name == last else cut(one_line(name), MAX_LETTERS), first, *self._count.texts(line)))
+            rows += [("", text, *[""] * len(heads)) for text in more]
+            last = name
+        heads = [cut(one_line(own), MAX_LETTERS) for own in heads]
+        return Table(("", "", *heads), tuple(rows), "ll" + "r" * len(heads)), tuple(self._meaning(style))
+
+    def html(
+        self,
+        path: str | PathLike[str] | None = None,
+        *,
+        title: str = "Scorecard",
+        binning: Binning | None = None,
+        feature_names: Sequence[str] | None = None,
+        class_names: Sequence[str] | None = None,
+    ) -> str | None:
+        """The card as a page that prints well, for a PDF by "print" in any browser.
+
+        Parameters
+        ----------
+        path : str or path, default=None
+            Where to write. None: the text is returned.
+        title : str, default="Scorecard"
+            Heading of the page.
+        binning : Binning, default=None
+            Binning tables to append, from :meth:`binning`.
+        feature_names, class_names : sequence of str, default=None
+            As in :func:`export_scorecard`.
+
+        Returns
+        -------
+        str or None
+        """
+        points, meaning = self._page(feature_names, class_names)
+        sections = [Section("Points", (points, *meaning)), *([] if binning is None else binning._sections)]
+        page = (
+            f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
+            f"<style>{PRINT_STYLE}</style></head><body><h1>{escape(title)}</h1>{as_html(sections)}</body></html>\n"
+        )
+        if path is None:
+            return page
+        replace_text(path, page)
+        return None
 
     def latex(
         self,
@@ -339,7 +538,11 @@ class Scorecard(ClassifierMixin, Wrapper):
         table, style = self._table(feature_names, class_names)
         heads = self._heads(style)
         rows = [
-            (escaped(line.name), escaped(line.when), *(text.replace("-", "$-$") for text in self._count.texts(line)))
+            (
+                escaped(self._name(line, style)),
+                escaped(line.when),
+                *(text.replace("-", "$-$") for text in self._count.texts(line)),
+            )
             for line in table.with_base()
         ]
         notes = [escaped(text) for text in self._meaning(style)]
@@ -404,13 +607,16 @@ class Scorecard(ClassifierMixin, Wrapper):
         return Points(self.base_points, self.base_odds, self.points_to_double, self.rounded)
 
     def _table(
-        self, feature_names: Sequence[str] | None = None, class_names: Sequence[str] | None = None
+        self,
+        feature_names: Sequence[str] | None = None,
+        class_names: Sequence[str] | None = None,
+        max_listed: int | None = None,
     ) -> tuple[ScoreTable, Style]:
         """The table in points, whose base holds the points of even odds, and the names it is told with."""
         self._validate_params()
         model = self._model()
         names, labels = reader_names(model, feature_names, class_names)
-        style = Style(model, names, [in_sentence(str(label)) for label in labels], max_listed=None)
+        style = Style(model, names, [in_sentence(str(label)) for label in labels], max_listed=max_listed)
         scale = partial(self._count.scale, positive=self._positive())
         return read_score_table(model, style, scale, partial(scale, offset=self._count.neutral)), style
 
@@ -442,7 +648,7 @@ class Scorecard(ClassifierMixin, Wrapper):
         lines = table.with_base()
         labels = [""] if len(table.base) == 1 else [f"({label})" for label in style.classes]
         columns: dict[str, list[Any]] = {
-            "feature": [line.name for line in lines],
+            "feature": [self._name(line, style) for line in lines],
             "when": [line.when for line in lines],
             "from": [line.low if math.isfinite(line.low) else None for line in lines],
             "to": [line.high if math.isfinite(line.high) else None for line in lines],
@@ -453,11 +659,23 @@ class Scorecard(ClassifierMixin, Wrapper):
         columns["rules"] = [", ".join(str(self._model().numbers[rule]) for rule in line.rules) for line in lines]
         return columns
 
+    def _name(self, line: ScoreLine, style: Style) -> str:
+        """What a line is about; a rule on several features by their names, one in words by its number."""
+        model = self._model()
+        if line.rules and line.name == f"rule {model.numbers[line.rules[0]]}":
+            columns = dict.fromkeys(model.term_columns[line.rules[0]])
+            return " and ".join(style.names[column] for column in columns) if len(columns) > 1 else line.name
+        return line.name
+
     def _number(self, points: float) -> float | int:
         return int(points) if self.rounded else float(points)
 
     def _heads(self, style: Style) -> list[str]:
         return ["points"] if len(style.classes) <= 2 else style.classes
+
+
+def _number_of(model: RuleModel, feature: int, value: float) -> str:
+    return number_text(model.number(feature, value))
 
 
 def reason_codes(
@@ -471,10 +689,10 @@ def reason_codes(
     feature_names: Sequence[str] | None = None,
     rival: Any = None,
 ) -> list[tuple[Reason, ...]]:
-    """What cost each row most on its way to a class.
+    """The features that cost each row most on its way to a class, in sentences for the person concerned.
 
-    The curve of a feature, with all rules on it alone, is one reason; each rule on several features, and each map, is
-    one.
+    A reason names one feature and its value, in at most 120 characters. A rule or a map on several features is shared
+    equally among them.
 
     Parameters
     ----------
@@ -501,8 +719,8 @@ def reason_codes(
     Returns
     -------
     list of tuple of Reason
-        For each row what cost it most, first; fewer than ``n`` where less cost it anything. Where all gates are closed
-        nothing is said, and there is no reason.
+        For each row the feature that cost it most comes first; there are fewer than ``n`` where fewer cost anything,
+        and none far outside the training range, where no evidence counts.
 
     Examples
     --------
@@ -513,8 +731,8 @@ def reason_codes(
     >>> clf = FERLClassifier(max_rules=8, max_conditions=1, random_state=0).fit(data.data, data.target)
     >>> for reason in reason_codes(clf, data.data[:1], n=2, feature_names=data.feature_names)[0]:
     ...     print(reason)
-    worst area is 2019: 162 points below the average row
-    radius error is 1.095: 68 points below the average row
+    worst area is 2019: 162 points below average
+    radius error is 1.095: 68 points below average
     """
     model = model_of(estimator, "reason_codes", RuleModel, "FERLClassifier")
     return read_reasons(model, estimator._rows(X), n, positive, against, points_to_double, feature_names, rival)

@@ -9,6 +9,7 @@
 * *Novelty*: tell rows of unknown kinds from known ones. `novelty_auroc`, `novelty_aupr`, `rejection_at_acceptance` and
   `fpr95`.
 * *Groups*: `metrics_by_group` compares accuracy, abstention and error rates of groups of rows.
+* *Two classifiers*: `compare` has the differences of accuracy, AUC and log-loss with their intervals.
 
 Every value is a fraction, not a percentage; all but `mean_set_size` and `brier_score` lie in [0, 1]. Where rows have
 equal confidence or novelty, the expectation over their random order counts, so that the order of the rows in the file
@@ -34,9 +35,11 @@ from ferl.metrics.confidence import (
     risk_coverage_curve,
 )
 from ferl.metrics.sets import coverage_by_class, determinacy, mean_set_size, set_coverage, u65, u80
+from ferl.metrics.two_models import Comparison, compare
 
 __all__ = [
     "SCORERS",
+    "Comparison",
     "GroupMetrics",
     "Scorer",
     "accuracy_at_coverage",
@@ -45,6 +48,7 @@ __all__ = [
     "augrc",
     "aurc",
     "brier_score",
+    "compare",
     "coverage_by_class",
     "determinacy",
     "expected_calibration_error",

@@ -1,8 +1,8 @@
 """The report: a model and a table as one HTML file, with a page where any row can be tried out.
 
-:func:`write_report` is all that is needed. ``judged_table`` judges the rows; ``content`` makes the sections of the page
-with those that ``views`` has of each kind of model, by the sentences of ``templates/words.json``; ``charts`` draws what
-is no text; ``writing`` puts the page around them. ``page_form`` is the model for ``static/ferl.js``, its arithmetic in
+:func:`write_report` is all that is needed. ``judged_table`` predicts the rows. ``content`` makes the sections of the
+page, ``views`` the sections of each kind of model, and ``templates/words.json`` has their sentences. ``charts`` draws
+the pictures, ``writing`` writes the page. ``page_form`` prepares the model for ``static/ferl.js``, the arithmetic in
 the browser.
 """
 

@@ -1,7 +1,7 @@
-"""Drawings by templates; of rules that add up a curve or a list of categories for each feature, a map for each pair.
+"""Drawings by templates. Rules that add up have a curve or a list of categories for each feature, a map for each pair.
 
-Charts of rules show weights of evidence less their mean over the training rows. Of two classes that is the log-odds of
-the second one; of more, one line for each class. Curves share one scale, so that the eye compares features.
+Curves show weights of evidence less their mean over the training rows. Two classes: the log-odds of the second one.
+Three and more: one line for each class. All curves share one scale, so that the eye can compare features.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def shape_charts(model: RuleModel, style: Style, shapes: Shapes) -> dict[str, An
         _titled(model, style, own, total) | _curve_chart(model, style, own, kept[:, own.feature], top)
         for own in shapes.curves
     ]
-    # There is no room for a map of so many categories.
+    # A map has no room for more categories.
     many = {feature for feature, names in model.category_names.items() if len(names) > MAX_NAMED_CELLS}
     pairs = [own for own in shapes.interactions if len(own.features) == 2 and not many & set(own.features)]
     maps = [_titled(model, style, own, total) | _map_chart(model, own) for own in pairs[:MAX_MAPS]]
@@ -118,7 +118,7 @@ def _line_chart(model: RuleModel, curve: Curve, known: Floats, top: float) -> di
 
 
 def _points(x: Floats, y: Floats) -> str:
-    """A line as the points of a drawing, without those that nobody can see."""
+    """A line as the points of a drawing, without points that would be invisible."""
     found: list[tuple[float, float]] = []
     for own in zip(x.round(1).tolist(), y.round(1).tolist(), strict=True):
         for axis in (0, 1):  # the middle one of three points side by side, or one above the other
@@ -185,7 +185,7 @@ def _category_chart(style: Style, curve: Curve, known: Floats, top: float) -> di
 def _map_chart(model: RuleModel, shape: Interaction) -> dict[str, Any]:
     """Cells, each in the colour of the class that it supports, the fuller the more; paler without training rows.
 
-    Weights are those that the rules and maps add, without their mean: a cell to which nothing is added stays blank.
+    Weights are not compared with their mean: a cell to which nothing is added stays blank.
     """
     (x, x_edges, x_ends), (y, y_edges, y_ends) = (_axis(model, shape, axis) for axis in (0, 1))
     said = _drawn(shape.grid(x, y))
@@ -250,7 +250,7 @@ def drawn(file: str, name: str, *values: Any) -> str:
 
 
 def percent(share: float | None, decimals: int = 1) -> str:
-    """A share in percent; a dash where there is none.
+    """A share in percent; a dash for None.
 
     Examples
     --------

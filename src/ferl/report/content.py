@@ -175,7 +175,7 @@ def card_section(view: View, judged: JudgedTable, table: str, parameters: dict[s
 
 
 def _outcomes(view: View, found: dict[str, Any]) -> list[Block]:
-    """What becomes of all rows, and of those of each class, the commonest classes first where there are many."""
+    """The outcomes of all rows and of the rows of each class; with many classes, the commonest ones first."""
     known = [own | {"share": own["recall"]} for own in found["by_class"] if own["n_rows"]]
     shown = known if len(known) <= MAX_BARS else sorted(known, key=lambda own: -own["n_rows"])[:MAX_BARS]
     everything = {"n_rows": found["n_rows"], "share": found["accuracy"], "parts": found["parts"]}
@@ -459,7 +459,7 @@ class ShownRows:
 
 
 def abstained_section(view: View, judged: JudgedTable, shown: ShownRows) -> Section:
-    """The rows without an answer, those of largest ignorance first."""
+    """The rows without an answer, the largest ignorance first."""
     rows, n, n_unsupported = judged.abstained.rows, judged.n_abstained, judged.n_unsupported
     title = "Rows without an answer"
     if not rows:

@@ -22,7 +22,7 @@ from ferl.metrics.comparison import GroupMetrics, count_groups, group_rows, posi
 Cell = Callable[[int, int], Any]
 
 NO_LABEL = -1  # the row's label is missing
-OTHER_LABEL = -2  # it is none of the model's classes
+OTHER_LABEL = -2  # it is no class of the model
 NORMAL_95 = 1.96  # standard deviations to either side that hold 95 %
 N_BINS = 15  # of confidence, as in expected_calibration_error
 MAX_LINES = 6  # classes whose calibration is drawn
@@ -45,7 +45,7 @@ class Outcomes(NamedTuple):
     Attributes
     ----------
     truth, label : ndarray of int32
-        True labels, as in :meth:`JudgedTable.add`, and those that are chosen.
+        True labels, as in :meth:`JudgedTable.add`, and predicted ones.
     confidence : ndarray
         The probability of the latter.
     abstains : ndarray of bool
@@ -67,7 +67,7 @@ class Leading:
         self.rows: list[KeptRow] = []
 
     def offer(self, value: Floats, indices: NDArray[np.intp], row_at: Callable[[int], KeptRow]) -> None:
-        """Rows of a block, by their indices in it; only those that may stay are fetched."""
+        """Rows of a block, by their indices in it; only rows that may stay are fetched."""
         best = indices[np.argsort(-value[indices], kind="stable")[: self.most]]
         if len(self.rows) == self.most:
             best = best[value[best] > self.value[-1]]
@@ -102,7 +102,7 @@ class JudgedTable:
     n_threads : int, default=1
         Number of threads.
     n_listed : int, default=25
-        Abstained rows that are kept, those of largest ignorance, and as many of the most novel ones.
+        Number of rows without an answer to keep, the largest ignorance first; the same number of the most novel rows.
     n_first : int, default=50
         Rows from the beginning of the table that are kept.
     decision : Decision, default=Decision("probable")
@@ -113,7 +113,7 @@ class JudgedTable:
     abstained, novel, first : Leading
         Rows that are kept.
     n_rows, n_abstained, n_unsupported : int
-        All rows; those whose set is the whole frame; and those of them for which no rule fires at all.
+        Number of rows; of rows whose set holds all classes; and of rows among them for which no rule fires.
     """
 
     def __init__(
@@ -126,10 +126,10 @@ class JudgedTable:
         self.ignorance = self.conflict = 0.0
         none = np.zeros(0, dtype=np.int32)
         self._blocks = [Outcomes(none, none, np.zeros(0), np.zeros(0, dtype=np.bool_))]
-        # Of two classes the second, whose probability determines that of the first; else the commonest in training.
+        # Two classes: the second, whose probability determines the first one's. Else the commonest in training.
         commonest = np.argsort(-model.tree.class_weight[0], kind="stable")[:MAX_LINES]
         self.drawn_classes = [1] if len(model.classes) == 2 else sorted(commonest.tolist())
-        # By drawn class and bin of its probability: number of rows, of those that have it, sum of probabilities.
+        # By drawn class and bin of its probability: number of rows, number of rows that have it, sum of probabilities.
         self.bins = np.zeros((3, len(self.drawn_classes), N_BINS))
 
     def add(self, rows: Floats, truth: Ints | None, cell: Cell = lambda row, feature: "another category") -> None:
@@ -140,7 +140,7 @@ class JudgedTable:
         rows : ndarray of shape (n_samples, n_columns)
             The columns of the model; indicators of missing values included.
         truth : ndarray of shape (n_samples,), int32, or None
-            Labels as indices of ``classes_``, ``NO_LABEL`` or ``OTHER_LABEL``. None: there are none.
+            Labels as indices of ``classes_``, ``NO_LABEL`` or ``OTHER_LABEL``. None: without labels.
         cell : callable, default="another category" everywhere
             Gives the value of a row of the block in a feature as the table holds it. It is called for categories that
             training did not have, which are no more than that in ``rows``.
@@ -252,9 +252,9 @@ class JudgedTable:
 
 
 def measures(judged: JudgedTable, classes: list[str]) -> dict[str, Any] | None:
-    """What can be said of answers whose labels are known; None where no row has one.
+    """The quality of the answers to rows with labels; None if no row has a label.
 
-    A label that is none of the model's classes cannot be hit: it counts as an error and as not covered.
+    A label that is no class of the model counts as an error and as not covered.
 
     Parameters
     ----------
@@ -273,7 +273,7 @@ def measures(judged: JudgedTable, classes: list[str]) -> dict[str, Any] | None:
     if not n:
         return None
     correct, answered = truth == label, ~abstains
-    # By true and by predicted class; labels that are none of the classes have one row together.
+    # By true and by predicted class; labels of no class share one row.
     code = np.where(truth >= 0, truth, n_classes).astype(np.int64) * n_classes + label
     counts = np.bincount(code, minlength=(n_classes + 1) * n_classes).reshape(-1, n_classes)
     n_rows, n_predicted, hits = counts.sum(axis=1), counts.sum(axis=0), counts.diagonal()
@@ -309,7 +309,7 @@ def measures(judged: JudgedTable, classes: list[str]) -> dict[str, Any] | None:
             }
             for c, name in enumerate(classes)
         ],
-        # Labels that are none of the classes have the last row, if there are some.
+        # Labels of no class have the last row, if there are any.
         "confusion": counts[: n_classes + (n_rows[-1] > 0)].tolist() if n_classes <= MAX_CLASSES else None,
         "reliability": judged.calibration(classes),
         "risk_coverage": np.column_stack([coverage, risk])[thinned].tolist(),

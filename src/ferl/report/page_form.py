@@ -1,6 +1,6 @@
 """The model as the page's engine reads it: what does not depend on the row is computed here, once.
 
-The engine (``static/ferl.js``) repeats the arithmetic of the core in the same order, so that its numbers are those of
+The engine (``static/ferl.js``) repeats the arithmetic of the core in the same order, so that its numbers agree with
 Python to the last bits. JSON has no infinity and no NaN; they are written as the text that JavaScript's ``Number``
 reads. A kind of model, and a kind of term of a :class:`RuleModel`, has one function here and one class there, found by
 the key ``kind``.
@@ -206,12 +206,12 @@ def page_derived(own: Derived) -> dict[str, Any]:
 
 
 def _bends(tree: FuzzyTree) -> list[Floats]:
-    """Of each column, where memberships bend."""
+    """The values of each column at which memberships bend."""
     return [tree.trapezoid[tree.feature == column].ravel() for column in range(tree.profile.mean.shape[1])]
 
 
 def _gate_ends(columns: Ints, gates: Floats, n_columns: int) -> list[Floats]:
-    """Of each column, where its gates begin and end to close; ``gates`` has one for each of ``columns``."""
+    """Values of each column at which its gates begin and end to close; ``gates`` has one for each of ``columns``."""
     low, high, slope = gates.T
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         ends = np.stack([low - 1 / slope, low, high, high + 1 / slope], axis=1)
@@ -261,7 +261,7 @@ def _exemplars(tree: FuzzyTree) -> dict[str, Any]:
 
 
 def slider_range(model: Model, feature: int) -> tuple[float, float]:
-    """The range that a slider offers: that of the training rows, or a little room around the only value."""
+    """The range that a slider offers: the range of the training rows, or a little room around the only value."""
     low, high = model.training_range(feature)
     return (low, high) if low < high else (low - 1.0, high + 1.0)
 

@@ -97,7 +97,7 @@ class View:
         return {"usual": None, "reasons": None}
 
     def reason_codes(self, rows: Floats, labels: list[int]) -> list[list[str]]:
-        """What cost rows of these most probable classes most; empty lists where that cannot be told."""
+        """What cost rows of these most probable classes most; empty lists for other kinds of models."""
         return [[] for _ in labels]
 
     def value(self, feature: int, value: float) -> str:
@@ -131,7 +131,7 @@ class View:
         return Marked(*(self.term(own) if k % 2 else own for k, own in enumerate(pieces)), **marks)
 
     def tiles(self, name: str, figures: dict[str, Any]) -> Table:
-        """Figures side by side: what each is called, its value, and more of it; without those that are not known."""
+        """Figures side by side: what each is called, its value, and more of it; unknown figures are left out."""
         rows = []
         for key, *texts, more in self._tiles[name]:
             if figures.get(key) is not None:
@@ -166,7 +166,7 @@ class View:
         return {rule.number: self.conditions(rule.conditions) for rule in self.rules}
 
     def page_rules(self) -> list[dict[str, Any]]:
-        """The rules as the form lists them; their index is that of their contributions."""
+        """The rules as the form lists them; their index is the index of their contributions."""
         index = {node: k for k, node in enumerate(self.shown.rule_numbers)}
         return [
             {
@@ -200,7 +200,7 @@ class View:
 
 @cache
 def words_of(kind: str) -> tuple[dict[str, str], dict[str, str], dict[str, Any]]:
-    """Of a kind of model, "rules" or "trees": the glossary in alphabetical order, sentences by their names, tiles."""
+    """The words for a kind of model, "rules" or "trees": glossary in alphabetical order, sentences by name, tiles."""
     words = json.loads((Path(__file__).parent / "templates" / "words.json").read_text(encoding="utf-8"))
     glossary, sentences = (words[part]["all"] | words[part][kind] for part in ("glossary", "sentences"))
     return dict(sorted(glossary.items(), key=lambda own: own[0].lower())), sentences, words["tiles"]
@@ -245,7 +245,7 @@ def class_shares(consequent: Floats) -> list[dict[str, Any]]:
 
 @view_of.register(TreeModel)
 class TreeView(View):
-    """Of a tree: its rules, strongest support first, and its nodes."""
+    """The view of a tree: its rules, the largest first, and its nodes."""
 
     def sections(self) -> list[Section]:
         """Rules and tree."""
@@ -300,7 +300,7 @@ class TreeView(View):
 
 @view_of.register(RuleModel)
 class RuleView(View):
-    """Of rules that add up: the rules by the features that they ask, curves, maps, and a scorecard."""
+    """The view of rules that add up: rules by their features, curves, maps, and a scorecard."""
 
     model: RuleModel
     shown: RuleModel
@@ -326,18 +326,12 @@ class RuleView(View):
         usual = self.model.share_among_features(self.model.mean_contributions[None])[0]
         if self.card is None:
             return {"usual": numbers(usual), "reasons": None}
-        curves, n_rules = self.model.curves, self.model.n_rules
-
-        def candidate(columns: Sequence[int], rules: Sequence[int], pictures: Sequence[int] = ()) -> dict[str, Any]:
-            features = list(dict.fromkeys(map(self.model.feature_of, columns)))
-            return {"features": features, "rules": [*rules, *(n_rules + term for term in pictures)]}
-
+        shares: dict[int, list[tuple[int, float]]] = {}  # by feature: the terms that read it, and the share of each
+        for term, columns in enumerate(self.model.term_columns):
+            for feature in map(self.model.feature_of, columns):
+                shares.setdefault(feature, []).append((term, 1 / len(columns)))
         reasons = {
-            "candidates": [
-                *(candidate([own.feature], own.rules, own.pictures) for own in self.card.curves),
-                *(candidate([], [rule]) for rule in self.card.alone),
-                *(candidate(curves.term_columns[term], [], [term]) for term in self.card.maps if curves is not None),
-            ],
+            "candidates": [{"feature": feature, "terms": own} for feature, own in sorted(shares.items())],
             "usual": numbers(self.model.mean_contributions),
             "unit": POINTS.unit,
             "neutral": POINTS.neutral,

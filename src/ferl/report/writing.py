@@ -48,7 +48,7 @@ def render(summary: dict[str, Any]) -> str:
     Parameters
     ----------
     summary : dict
-        What it says.
+        The content, from :func:`ferl.report.content.summarise`.
 
     Returns
     -------
@@ -115,17 +115,16 @@ def write_report(
 ) -> Path:
     """Write a report on a fitted classifier and a table: one HTML file that needs no network.
 
-    It shows the rules, the tree (of rules that add up their curves and a scorecard), how good the answers are, the rows
-    without an answer and the rows unlike training, and it has a page that judges any row you type, in the browser. The
-    file contains the model with the training rows that it keeps (none with ``n_exemplars=0``) and up to 100 rows of the
-    table.
+    The page has a model card, rules with curves and a scorecard or the tree, metrics, rows without an answer and
+    unusual rows. A form predicts any row that you type, in the browser. The file contains the model with the
+    training rows that it keeps (none with ``n_exemplars=0``) and up to 100 rows of the table.
 
     Parameters
     ----------
     estimator : FERLClassifier or FERLTreeClassifier
         Fitted.
     X : array-like or data frame of shape (n_samples, n_features)
-        Rows to judge; best those that were not used for fitting.
+        Rows to predict; best rows that were not used for fitting.
     y : array-like of shape (n_samples,), default=None
         Their labels; None or NaN where one is not known. None: metrics are left out.
     path : str or path-like, default="report.html"
@@ -300,7 +299,7 @@ def _cells(model: Model, given: Table, first: int) -> Cell:
 
 
 def label_codes(model: Model, y: Any, n_rows: int) -> Ints:
-    """Labels as indices in the classes; ``NO_LABEL`` where one is missing, ``OTHER_LABEL`` for those of no class."""
+    """Labels as indices in the classes; ``NO_LABEL`` where one is missing, ``OTHER_LABEL`` for labels of no class."""
     labels: NDArray[Any] = np.asarray(y, dtype=object).ravel()
     if len(labels) != n_rows:
         raise ValueError(f"y has {len(labels)} labels and X has {n_rows} rows; every row needs its label.")

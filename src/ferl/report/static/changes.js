@@ -146,12 +146,12 @@ const ferlChanges = (() => {
     return (digits >= 0 ? up(flip * scale) / scale : up(flip / scale) * scale) + 0;
   }
 
-  // What cost a row most on its way to a class: rules of one feature together, others one by one.
+  // The features that cost a row most on its way to a class; what reads several is shared equally among them.
   function reasons(engine, parts, answer, positive) {
     const towards = (weight) => (weight.length === 2 ? weight[positive] - weight[1 - positive] : weight[positive]);
     return parts.candidates.map((own) => {
-      const lost = own.rules.reduce((sum, rule) =>
-        sum + answer.fade * towards(parts.usual[rule]) - towards(answer.contributions[rule]), 0);
+      const lost = own.terms.reduce((sum, [term, share]) =>
+        sum + share * (answer.fade * towards(parts.usual[term]) - towards(answer.contributions[term])), 0);
       return { ...own, lost, points: parts.unit * lost };
     }).filter((own) => own.lost > LEAST_COST).sort((one, other) => other.lost - one.lost).slice(0, parts.most);
   }

@@ -371,17 +371,15 @@ const ferlPage = (() => {
       byId("points").replaceChildren("The row has ", figure(total, fixed(total, 0), "points"), ` points for ${classes[1]}. `);
     }
     const found = ferlChanges.reasons(engine, data.reasons, answer, positive).map((own) =>
-      element("li", { "data-lost": String(own.lost) }, reasonText(answer, own)));
+      element("li", { "data-lost": String(own.lost) }, reasonText(own)));
     if (!found.length) found.push(element("li", { className: "note" }, `No value lost points on the way to ${classes[positive]}.`));
     byId("reason-codes").replaceChildren(...found);
     byId("reason-towards").textContent = choice.value === "" ? `: ${classes[positive]}` : "";
   }
 
-  function reasonText(answer, { features: read, rules, points }) {
-    const cost = `${points < 0.5 ? "less than a point" : points < 1.5 ? "1 point" : `${fixed(points, 0)} points`} below the average row`;
-    if (read.length) return `${read.map((j) => `${features[j].name} is ${valueText(j)}`).join(" and ")}: ${cost}`;
-    const rule = data.rules.find((own) => own.index === rules[0]), phi = answer.firing[rule.node];
-    return `${rule.conditions.join(" and ")} (rule ${rule.number}) fits by ${fixed(100 * phi, 0)} %: ${cost}`;
+  function reasonText({ feature: j, points }) {
+    const cost = `${points < 0.5 ? "less than a point" : points < 1.5 ? "1 point" : `${fixed(points, 0)} points`} below average`;
+    return `${features[j].name} is ${valueText(j)}: ${cost}`;
   }
 
   // ------------------------------------------------------------------------------------------------------------------
