@@ -198,7 +198,8 @@ def rewrite(page: Path) -> None:
     """Write into a page what its Python blocks print now."""
 
     def replace(said: str, printed: str, page: Path) -> None:
-        if not re.search(r"^\s*\.\.\.\s*$", said, flags=re.M):
+        is_right = said.strip() and " ".join(said.split()) in " ".join(printed.split())  # whatever the wrapping
+        if not is_right and not re.search(r"^\s*\.\.\.\s*$", said, flags=re.M):
             text, printed = page.read_text(encoding="utf-8"), printed.rstrip()
             for before, after in (("```text\n", "```"), ("\n", "```"), ("\n", "$ ")):  # a block, parts of a transcript
                 text = text.replace(f"{before}{said}{after}", f"{before}{printed}\n{after}", 1) if said else text

@@ -34,4 +34,4 @@ ax.legend()
 # The same model without the fare.
 changed = edit(clf).forbid("fare").refit(X[:900], y[:900])
 print(changed.cost(X[900:], y[900:]))
-figure = plot_shapes(changed, max_features=4)
+figure = plot_shapes(changed, max_features=3)
