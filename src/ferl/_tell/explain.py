@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ferl._models.cases import CASES_NAME
 from ferl._models.certificates import check_scale, proven_radius
 from ferl._models.decision import PROBABLE, Decision
 from ferl._models.evidence import SET_LEVEL, Evidence
@@ -34,6 +35,7 @@ from ferl._tell.explanation import (
     odds_value,
 )
 from ferl._tell.page import Section
+from ferl._tell.similar import case_line, nearest_classes, similar_cases
 from ferl._tell.statements import rule_text, rule_texts, word_meanings
 from ferl._tell.unusual import novelty_parts
 from ferl._util.arrays import Floats
@@ -41,6 +43,7 @@ from ferl._util.text import listed, number_text, percent_text, plain, rows_text,
 
 MAX_RULES = 6  # that are shown; the others are counted
 MAX_PARTS = 4  # parts of an effect that are shown; the others are summed
+N_SIMILAR = 5  # known cases that the details show
 MAX_DETAILED = 6  # features whose effects are shown part by part
 MAX_OUTSIDE = 3  # features that an answer blames
 MOSTLY_LOST = 0.5  # of the evidence, that values outside the training range cost
@@ -98,7 +101,16 @@ def _(
         effects=_rule_effects(balance, best, rival),
         rival=rival,
         details=details,
+        **_similar(model, one.values, balance, best, rival),
     )
+
+
+def _similar(model: RuleModel, row: Floats, balance: Balance, best: int, rival: int | None) -> dict[str, Any]:
+    """What the most similar known cases were, where the model has some."""
+    if model.cases is None or rival is None:
+        return {}
+    added = next(own for part, own in balance.between(best, rival).moved if part.feature == CASES_NAME)
+    return {"cases": (case_line(model, row, best, added),), "similar": similar_cases(model, row, N_SIMILAR, 1)}
 
 
 @explain.register
@@ -565,7 +577,13 @@ def read_balance(model: RuleModel, row: Floats, values: list[Any]) -> Balance:
         FeatureWeight(name, values[f], tuple(here[f]), tuple(usual[f]), seen, average)
         for f, name, seen, average in _read_features(model)
     ]
-    pictures = tuple(contributions[model.n_rules : -1].sum(axis=0).tolist())
+    if model.cases is not None:
+        best = int(scores.argmax())
+        count, n = nearest_classes(model, row, best)
+        value = f"{count} of {n} {spoken(model.labels[best])}"
+        parts.append(FeatureWeight(CASES_NAME, value, tuple(here[-2]), tuple(usual[-2]), None, None))
+    n_drawn = model.n_rules + model.n_curves + model.n_maps
+    pictures = tuple(contributions[model.n_rules : n_drawn].sum(axis=0).tolist())
     average = tuple(model.mean_contributions.sum(axis=0).tolist())
     balance = Balance(
         tuple(scores.tolist()),
@@ -594,6 +612,8 @@ def _term_shares(model: RuleModel) -> list[tuple[int, str, str, str, float]]:
     """Each term and each feature that it reads: index of the term, the feature, name, conditions, and share."""
     names, texts, found = model.feature_names(), rule_texts(model), []
     for term, columns in enumerate(model.term_columns):
+        if not columns:
+            found.append((term, CASES_NAME, "Their vote", "", 1.0))
         features = [model.feature_of(column) for column in columns]
         for feature in dict.fromkeys(features):
             share = features.count(feature) / len(features)

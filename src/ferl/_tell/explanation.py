@@ -8,10 +8,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
+from ferl._models.cases import CASES_NAME
 from ferl._models.evidence import SET_LEVEL, IgnoranceCauses
 from ferl._models.nearest import Change
 from ferl._tell.notebook import MAX_BARS, effect_bars
 from ferl._tell.page import Marked, Readable, Section, Table, as_html, as_plain, as_text
+from ferl._tell.similar import SimilarCases
 from ferl._tell.stability import spreads_text
 from ferl._tell.unusual import UNUSUAL, VERY_UNUSUAL, NoveltyPart, novelty_verdict
 from ferl._util.text import (
@@ -231,6 +233,8 @@ class Explanation(Readable):
         Whether the text has the details.
     cases : tuple of str
         Sentences on similar known cases, which the text has before what would change the answer.
+    similar : SimilarCases or None
+        The most similar known cases, where the model has some; the details show them.
 
     Examples
     --------
@@ -275,6 +279,7 @@ class Explanation(Readable):
     rival: int | None = None
     details: bool = False
     cases: tuple[str, ...] = ()
+    similar: SimilarCases | None = None
 
     # What explanations by rules and by trees call the same things.
     causes: ClassVar[dict[str, str]]
@@ -433,7 +438,7 @@ class Explanation(Readable):
             (2, self._main_reason()),
             (6, self._also()),
             (3, self._missing_names()),
-            (7, list(self.cases)),
+            (4, list(self.cases)),
             (5, self._change_line()),
             (8, self._stable_line()),
         ]
@@ -494,9 +499,14 @@ class Explanation(Readable):
             clauses = [f"mainly {spoken(most.feature)} {value_text(most.value)}{usual}"]
         return [f"Unlike the training rows: {'; '.join(clauses)}."] if clauses else []
 
+    @property
+    def _value_effects(self) -> list[Effect]:
+        """The effects of values; similar cases have a line of their own."""
+        return [own for own in self.effects if own.feature != CASES_NAME]
+
     def _main_reason(self) -> list[str]:
         """The feature with the largest effect for the answer; here the reference of all effects is named."""
-        support = [own for own in self.effects if own.weight >= LEAST_TOLD]
+        support = [own for own in self._value_effects if own.weight >= LEAST_TOLD]
         if self.rival is None or self.ignorance == 1 or not any(own.weight for own in self.effects):
             return []
         best, than = self._labels[self.best], f"compared with {self._reference}"
@@ -517,8 +527,8 @@ class Explanation(Readable):
 
     def _also(self) -> list[str]:
         """Other features for the answer, and features against it, the largest effects first."""
-        support = [own.text for own in self.effects if own.weight >= LEAST_TOLD][1 : 1 + MAX_ALSO]
-        oppose = [own.text for own in self.effects if own.weight <= -LEAST_TOLD][:MAX_ALSO]
+        support = [own.text for own in self._value_effects if own.weight >= LEAST_TOLD][1 : 1 + MAX_ALSO]
+        oppose = [own.text for own in self._value_effects if own.weight <= -LEAST_TOLD][:MAX_ALSO]
         if self.ignorance == 1:
             return []
         pairs = ((f"Also for {self._labels[self.best]}", support), ("Against", oppose))
@@ -577,6 +587,7 @@ class Explanation(Readable):
             self._evidence(),
             self._prediction_set(),
             self.effects_section(),
+            *([] if self.similar is None else self.similar._sections),
             self._rules_section(),
             Section("What the words mean", self.words),
             self._ignorance(),
