@@ -41,17 +41,6 @@ Sample with_columns(const Sample& own, const Matrix& x, const Codes& n_categorie
   return out;
 }
 
-// The first rows, which are a random part: rows are in the order of their keys.
-Sample first_rows(const Sample& own, std::size_t n) {
-  Sample out = own;
-  out.n_rows = std::min(n, own.n_rows);
-  out.x.resize(out.n_rows * out.n_columns);
-  for (std::size_t j = 0; j < out.n_columns; ++j)
-    std::copy_n(own.column(j), out.n_rows, out.x.begin() + static_cast<std::ptrdiff_t>(j * out.n_rows));
-  out.y.resize(out.n_rows), out.weight.resize(out.n_rows), out.key.resize(out.n_rows), out.place.resize(out.n_rows);
-  return out;
-}
-
 class BoundSampler {
  public:
   BoundSampler(const Codes& n_categories, int n_classes, std::uint64_t seed, std::size_t n_rows,
@@ -180,8 +169,7 @@ void bind_sampler(nb::module_& m) {
       .def_prop_ro("y", [](const Sample& own) { return vector_of(own.y); })
       .def_prop_ro("weight", [](const Sample& own) { return vector_of(own.weight); })
       .def_prop_ro("place", [](const Sample& own) { return vector_of(own.place); })
-      .def("with_columns", &with_columns, "x"_a, "n_categories"_a)
-      .def("first", &first_rows, "n_rows"_a);
+      .def("with_columns", &with_columns, "x"_a, "n_categories"_a);
   nb::class_<BoundSampler>(m, "Sampler")
       .def(nb::init<const Codes&, int, std::uint64_t, std::size_t, std::size_t, const Codes&>(), "n_categories"_a,
            "n_classes"_a, "seed"_a, "n_rows"_a, "n_class_rows"_a, "columns"_a)

@@ -28,7 +28,6 @@ class Sample:
     weight: Floats
     place: NDArray[np.uint64]
     def with_columns(self, x: Floats, n_categories: Ints) -> Sample: ...
-    def first(self, n_rows: int) -> Sample: ...
 
 class Sampler:
     low: Floats
