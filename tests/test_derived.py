@@ -200,24 +200,6 @@ def test_days_are_learned_beyond_the_rules():
     assert roc_auc_score(y[4000:] == "late", clf.predict_proba(X[4000:])[:, 1]) > 0.8
 
 
-@pytest.mark.parametrize("day_rows", [40, 700])
-def test_rules_behind_the_evidence_of_days_need_a_part_of_the_rows_alone(day_rows, monkeypatch):
-    """Random ones, so that order, batches and threads change no bit; a class that is not among them is no obstacle."""
-    X, y, _ = journeys(3000)
-    y = y.astype(object)
-    y[:3] = "lost"
-    monkeypatch.setattr("ferl._learn.grow_rules.DAY_ROWS", day_rows)
-    clf = FERLClassifier(random_state=0).fit(X[:2000], y[:2000])
-    assert "day" in [own.kind for own in clf.model_.derived]
-    probability = clf.predict_proba(X)
-    assert list(clf.classes_) == ["in time", "late", "lost"]
-    assert np.isfinite(probability).all()
-    assert roc_auc_score(y[2000:] == "late", probability[2000:, 1]) > 0.75
-    order = np.random.default_rng(0).permutation(2000)
-    other = FERLClassifier(random_state=0, n_jobs=2).fit(X.iloc[order], y[order])
-    assert (other.predict_proba(X) == probability).all()
-
-
 def test_parts_need_two_periods():
     rng = np.random.default_rng(0)
     for n_days, parts in (

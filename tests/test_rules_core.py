@@ -298,17 +298,6 @@ def test_many_rows_are_learned_alike_by_any_number_of_threads() -> None:
     assert (probabilities(expected, X).argmax(axis=1) == y).mean() > 0.8
 
 
-def test_the_first_rows_of_a_sample_are_a_sample() -> None:
-    X, y, weight, n_categories = random_table(0, 300)
-    sample = sample_of(X, y, weight, n_categories)
-    some = sample.first(100)
-    assert some.n_rows == 100
-    for name in ("x", "y", "weight", "place"):
-        np.testing.assert_array_equal(getattr(some, name), getattr(sample, name)[:100])
-    assert grow(some)["weight"].shape[1] == int(y.max()) + 1
-    assert same_bits(grow(sample.first(10**9)), grow(sample))
-
-
 def test_it_changes_no_bit_whether_firings_are_packed() -> None:
     """Those of the rows that validate as well as those that are fitted; curvature and pruning read plain ones."""
     rng = np.random.default_rng(0)
