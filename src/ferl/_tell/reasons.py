@@ -72,6 +72,7 @@ def read_reasons(
     costs, (names, labels) = _Costs(model, *_compared(model, positive, rival)), reader_names(model, feature_names, None)
     style, unit = Style(model, names, [in_sentence(label) for label in labels]), points_to_double / math.log(2)
     lost = costs.beside_average(rows) if against == "average" else costs.beside_best(rows)
+    lost = lost[:, : model.n_features]  # similar cases are no feature
     order = np.argsort(-lost, axis=1, kind="stable")[:, :n]
     compared = "average" if against == "average" else "the best"
     return [

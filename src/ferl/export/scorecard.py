@@ -592,7 +592,13 @@ class Scorecard(ClassifierMixin, Wrapper):
         return cast(FERLClassifier, self.estimator_)
 
     def _model(self) -> RuleModel:
-        return model_of(self._classifier("a scorecard"), "Scorecard", RuleModel, "FERLClassifier")
+        model = model_of(self._classifier("a scorecard"), "Scorecard", RuleModel, "FERLClassifier")
+        if model.cases is not None:
+            raise ValueError(
+                "The model has known cases, whose vote cannot be worked out with a pencil: no points stand for it. Fit "
+                "with cases=False, or strike the cases out: ferl.editing.edit(clf).strike()."
+            )
+        return model
 
     def _positive(self) -> int:
         """Index of the class that points speak for, of two classes."""

@@ -382,7 +382,7 @@ def _features(a: Any, b: Any, X: Any, classes: NDArray[Any]) -> tuple[FeatureDif
     parts = []
     for one in (a, b):
         order = [one.classes_.tolist().index(label) for label in classes.tolist()]
-        result = one.feature_contributions(X)[:, :-1][:, :, order]
+        result = one.feature_contributions(X)[:, : len(names)][:, :, order]
         parts.append(result - result.mean(axis=0))
     spans = [np.ptp(one, axis=2).mean(axis=0) for one in (*parts, parts[1] - parts[0])]
     result = [FeatureDifference(name, *(float(one[k]) for one in spans)) for k, name in enumerate(names)]

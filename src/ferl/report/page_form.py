@@ -159,6 +159,7 @@ def _(block: Cases, tree: FuzzyTree) -> dict[str, Any]:
         "kind": "cases",
         "row": numbers(block.row),
         "label": block.label.tolist(),
+        "place": block.place.tolist(),
         "weight": block.weight.tolist(),
         "centre": numbers(block.centre),
         "per_unit": numbers(block.per_unit),

@@ -310,7 +310,7 @@ class RuleView(View):
         self.shapes = read_shapes(self.shown)
         self.rules = [self.rules[index] for shape in self.shapes.all for index in shape.rules]
         self.card: ScoreTable | None = None
-        if model.n_terms and len(model.classes) > 1:
+        if model.n_terms and len(model.classes) > 1 and model.cases is None:  # no points stand for the vote of cases
             scale, style = partial(POINTS.scale, positive=1), replace(self.style, max_listed=None)
             self.card = read_score_table(self.shown, style, scale, partial(scale, offset=POINTS.neutral))
 

@@ -351,6 +351,12 @@ const ferlEngine = (() => {
     leverage() {
       return 0;
     }
+
+    // The most similar cases: their numbers, classes and values.
+    similar(row, n) {
+      const { place, label } = this.form;
+      return this.nearest(row).slice(0, n).map(({ index }) => ({ place: place[index], label: label[index], values: this.row[index] }));
+    }
   }
 
   // The most rows that an answer to a category rests on; the last number is for those that training did not have.
@@ -372,6 +378,12 @@ const ferlEngine = (() => {
       this.base = numbers(model.base); // scores of the class frequencies, where no support is left
       this.columnGate = model.gate.map((own) => ({ ...own, range: numbers(own.range) }));
       this.novelty = model.novelty.measure === "neighbour" ? new Neighbours(this) : new Residual(this);
+    }
+
+    // The most similar known cases of a row; none where the model has no cases.
+    similar(values, n) {
+      const own = this.terms.find((block) => block instanceof CaseTerms);
+      return own ? own.similar(this.withDerived(values), n) : [];
     }
 
     // What each term adds to the scores of a row, times the support.

@@ -6,7 +6,7 @@ const ferlPage = (() => {
   const engine = ferlEngine(data.model);
   const features = data.features, classes = data.model.classes;
   const rows = data.rows.map((row) => ({ ...row, values: row.values.map(Number) }));
-  const MOST_PARTS = 8; // features of a row's novelty that are shown
+  const MOST_PARTS = 8, N_COUNTED = 10, N_SIMILAR = 5; // features of a row's novelty that are shown
   const MOST_CLASSES = 12;
   const MOST_MOVES = 8; // features of a balance
   const MOST_CHANGES = 5;
@@ -176,6 +176,7 @@ const ferlPage = (() => {
       evidenceLine("ignorance", answer.ignorance), evidenceLine("conflict", answer.conflict),
       evidenceLine("outside the training range", answer.supportDeficit.reduce((sum, part) => sum + part, 0), "support-lost"));
     showNovelty(answer);
+    showSimilar();
     kind.show(answer);
     if (data.reasons) showReasons(answer);
     showChanges(answer);
@@ -321,6 +322,17 @@ const ferlPage = (() => {
     byId("novelty-parts").replaceChildren(...lines);
   }
 
+  // The most similar known cases beside the row: their classes, and the values that differ from the row's.
+  function showSimilar() {
+    const found = engine.similar ? engine.similar(state.values, N_SIMILAR) : [];
+    byId("similar").replaceChildren(...found.map((own) => {
+      const differs = features.map((_, j) => j).filter((j) => told(j, own.values[j]) !== valueText(j)).slice(0, MOST_PARTS);
+      const values = differs.map((j) => `${features[j].name} ${told(j, own.values[j])}`);
+      return element("li", { "data-case": String(own.place) }, element("strong", {}, classes[own.label]), ` (case ${own.place}): `, values.length ? values.join(", ") : "the same values");
+    }));
+    byId("similar-part").hidden = found.length === 0;
+  }
+
   // ------------------------------------------------------------------------------------------------------------------
   // What would change the label, and what cost points
   // ------------------------------------------------------------------------------------------------------------------
@@ -407,6 +419,11 @@ const ferlPage = (() => {
       .sort((i, j) => Math.abs(moves[j]) - Math.abs(moves[i]) || i - j);
     const steps = order.slice(0, MOST_MOVES).map((j) =>
       ({ name: features[j].name, value: valueText(j), size: moves[j], key: `moves-${j}` }));
+    const n = features.length, cases = engine.similar ? engine.similar(state.values, N_COUNTED) : [];
+    if (cases.length) {
+      const same = cases.filter((own) => own.label === towards).length;
+      steps.push({ name: "similar known cases", value: `${same} of ${cases.length} ${classes[towards]}`, size: apart(answer.featureContributions[n]) - usual[n], key: "moves-cases" });
+    }
     const hidden = order.slice(MOST_MOVES);
     if (hidden.length)
       steps.push({ name: `${hidden.length} other ${hidden.length === 1 ? "feature" : "features"}`, value: "", size: hidden.reduce((sum, j) => sum + moves[j], 0), key: "moves-rest" });
