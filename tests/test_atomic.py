@@ -78,9 +78,8 @@ def test_names_of_the_greatest_length_work(tmp_path, letter):
 _WRITES_FOR_EVER = """
 import signal, sys, time
 from ferl._util.files import replacing
-if sys.argv[2] == "own":
-    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
-        signal.signal(number, lambda number, frame: sys.exit(7))
+for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):  # a parent such as nohup may have ignored them
+    signal.signal(number, signal.SIG_DFL if sys.argv[2] == "none" else lambda number, frame: sys.exit(7))
 with replacing(sys.argv[1]) as beside:
     beside.write_text("half")
     print("writing", flush=True)

@@ -33,6 +33,7 @@ from ferl._tell.explanation import (
     FiredRule,
     odds_text,
     odds_value,
+    value_clause,
 )
 from ferl._tell.page import Section
 from ferl._tell.similar import case_line, nearest_classes, similar_cases
@@ -429,7 +430,7 @@ class FeatureWeight:
     @property
     def text(self) -> str:
         """The value, as a clause."""
-        return f"{spoken(self.feature)} is {value_text(self.value)}"
+        return value_clause(self.feature, self.value)
 
 
 @dataclass(frozen=True)

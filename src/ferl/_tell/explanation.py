@@ -77,6 +77,13 @@ class FiredRule:
     support: float
 
 
+def value_clause(feature: str, value: Any) -> str:
+    """The value of a feature as a clause; of similar cases what they were."""
+    if feature == CASES_NAME:
+        return f"the most similar known cases are {value}"
+    return f"{spoken(feature)} is {value_text(value)}"
+
+
 @dataclass(frozen=True)
 class Effect:
     """What the value of a feature does to the odds of the most probable class, beside the average training row.
@@ -103,7 +110,7 @@ class Effect:
     @property
     def clause(self) -> str:
         """The value beside the average: "LoyalCH is 0.95, higher than average"."""
-        text = f"{spoken(self.feature)} is {value_text(self.value)}"
+        text = value_clause(self.feature, self.value)
         if self.average is None or not isinstance(self.value, float) or has_words(self.value):
             return text
         if number_text(self.value) == number_text(self.average):
@@ -408,7 +415,7 @@ class Explanation(Readable):
         if not support:
             return ", as for the average training row" if self.rival is not None else ""
         named = [own for own in support[:2] if own.weight >= SECOND_REASON * support[0].weight]
-        return f", because {listed([f'{spoken(own.feature)} is {value_text(own.value)}' for own in named])}"
+        return f", because {listed([value_clause(own.feature, own.value) for own in named])}"
 
     @property
     def _sections(self) -> list[Section]:

@@ -145,7 +145,7 @@ const ferlPage = (() => {
     form.append(...asked.slice(0, first).map((j) => controls[j].field));
     const rest = asked.slice(first);
     folded(`${many(rest)} of less weight`, rest, false);
-    folded(`${many(others)} that the model does not read; only novelty counts ${others.length === 1 ? "it" : "them"}`, others, features.length <= MOST_OPEN);
+    folded(`${many(others)} that no rule reads; ${(data.model.terms ?? []).some((own) => own.kind === "cases") ? "similar cases and novelty count" : "only novelty counts"} ${others.length === 1 ? "it" : "them"}`, others, features.length <= MOST_OPEN);
   }
 
   function change(j, value, typedIn) {
