@@ -405,6 +405,56 @@ def test_similar_cases_as_text_frame_and_html(of_mixed: tuple[FERLClassifier, pd
         clf.similar(X, n=0)
 
 
+def test_the_strip_of_cases_has_a_mark_for_each(clustered: tuple[FERLClassifier, Floats, NDArray[np.int64]]) -> None:
+    pytest.importorskip("matplotlib")
+    from matplotlib.figure import Figure
+
+    from ferl.plot import plot_similar
+
+    clf, X, _ = clustered
+    ax = plot_similar(clf, X[:4], n=6, ax=Figure().subplots())
+    assert sum(len(own.get_offsets()) for own in ax.collections) == 24
+    with pytest.raises(ValueError, match="room for 20"):
+        plot_similar(clf, X[:30])
+
+
+def test_explanations_have_a_line_on_cases(of_mixed: tuple[FERLClassifier, pd.DataFrame, Any]) -> None:
+    """The line counts the classes of the nearest cases, and effects with the vote lead to the odds of the row."""
+    clf, X, _ = of_mixed
+    for k in range(8):
+        story = clf.explain(X.iloc[k], details=True)
+        near, best = clf.similar(X.iloc[[k]], n=10), clf.predict(X.iloc[[k]])[0]
+        assert story.cases[0].startswith(f"{(near.label == best).sum()} of the 10 most similar known rows were {best}")
+        vote = clf.feature_contributions(X.iloc[[k]])[0, -2]
+        effect = next(own.weight for own in story.effects if own.feature == "similar known cases")
+        cases, side = clf.model_.cases, clf.classes_.tolist().index(best)
+        assert cases is not None
+        moved = vote - clf.model_.fading(clf._rows(X.iloc[[k]]))[0] * cases.usual
+        assert effect == pytest.approx(moved[side] - moved[1 - side], abs=1e-9)
+        assert "Similar known cases" in str(story)
+
+
+def test_a_card_refuses_cases(clustered: tuple[FERLClassifier, Floats, NDArray[np.int64]]) -> None:
+    from ferl import export_text
+    from ferl.export import export_scorecard, export_sql
+
+    clf, _, _ = clustered
+    for export in (export_scorecard, export_sql):
+        with pytest.raises(ValueError, match=r"pencil|Cases"):
+            export(clf)
+    assert "cannot be worked out with a pencil" in " ".join(export_text(clf).split())
+
+
+def test_a_report_shows_cases(of_mixed: tuple[FERLClassifier, pd.DataFrame, Any], tmp_path: Path) -> None:
+    from ferl.report import write_report
+
+    clf, X, y = of_mixed
+    write_report(clf, X[:60], y[:60], tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "known cases" in page
+    assert 'id="similar"' in page
+
+
 def test_the_number_of_cases_is_bounded() -> None:
     X, y = rings(400)
     few = FERLClassifier(cases=True, n_cases=100, random_state=0).fit(X, y)

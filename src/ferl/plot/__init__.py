@@ -5,7 +5,7 @@ returns the figure. None of them shows a window or changes a setting of matplotl
 """
 
 from ferl.plot.bars import plot_contributions, plot_evidence, plot_importance, plot_novelty
-from ferl.plot.curves import plot_novelty_of_rows, plot_reliability, plot_risk_coverage
+from ferl.plot.curves import plot_novelty_of_rows, plot_reliability, plot_risk_coverage, plot_similar
 from ferl.plot.regions import plot_decision_regions
 from ferl.plot.shapes import plot_shapes
 from ferl.plot.tree import plot_memberships, plot_tree
@@ -21,5 +21,6 @@ __all__ = [
     "plot_reliability",
     "plot_risk_coverage",
     "plot_shapes",
+    "plot_similar",
     "plot_tree",
 ]

@@ -1,4 +1,4 @@
-"""Curves over many rows: error by coverage, accuracy by confidence, and novelty beside that of the training rows."""
+"""Curves over many rows: error by coverage, accuracy by confidence, novelty beside training rows; strips of cases."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _LEVEL = 0.95  # of the intervals around accuracies
 _MARKERS = "osD^vPX"
+_MOST_STRIPS = 20
 
 
 def plot_risk_coverage(
@@ -207,6 +208,59 @@ def plot_novelty_of_rows(
     ax.set_ylabel("share of rows up to it")
     bare(ax)
     ax.legend(frameon=False, fontsize=8.5, loc="lower left", bbox_to_anchor=(0, 1.0), borderaxespad=0.2)
+    return ax
+
+
+def plot_similar(estimator: FERLClassifier, X: ArrayLike, *, n: int = 10, ax: Axes | None = None) -> Axes:
+    """Draw the most similar known cases of rows as strips: one line for each row, one mark for each case.
+
+    A mark is the farther to the right the farther the case is from the row, and has the colour and shape of its class.
+
+    Parameters
+    ----------
+    estimator : FERLClassifier
+        Fitted, with cases.
+    X : array-like or data frame of shape (n_samples, n_features)
+        At most 20 rows.
+    n : int, default=10
+        Number of cases of each row.
+    ax : matplotlib Axes, default=None
+        Where to draw; by default on a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from ferl import FERLClassifier
+    >>> from ferl.plot import plot_similar
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> clf = FERLClassifier(cases=True, random_state=0).fit(X[::2], y[::2])
+    >>> ax = plot_similar(clf, X[1:6:2], ax=Figure().subplots())
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['0', '1']
+    """
+    similar = estimator.similar(X, n)
+    n_rows = len(similar.case)
+    if n_rows > _MOST_STRIPS:
+        raise ValueError(f"X has {n_rows} rows; a picture has room for {_MOST_STRIPS}. Choose some of them.")
+    labels = estimator.model_.labels
+    ax = axes_for("plot_similar", ax, (5.6, 1.2 + 0.35 * n_rows))
+    line = np.broadcast_to(np.arange(n_rows)[:, None], similar.distance.shape)
+    for k, label in enumerate(labels):
+        is_own = similar.label == label
+        marker, colour = _MARKERS[k % len(_MARKERS)], PALETTE[k % len(PALETTE)]
+        shown = shortened(plain(label), 30)
+        ax.scatter(similar.distance[is_own], line[is_own], marker=marker, color=colour, s=36, alpha=0.8, label=shown)
+    ax.set_yticks(range(n_rows), [f"row {k}" for k in range(n_rows)])
+    ax.set_ylim(n_rows - 0.5, -0.5)
+    ax.set_xlim(left=min(0.0, float(similar.distance.min())))
+    ax.set_xlabel("distance, in usual distances between training rows")
+    bare(ax)
+    ax.legend(frameon=False, fontsize=8.5, loc="lower left", bbox_to_anchor=(0, 1.0), borderaxespad=0.2, ncols=3)
     return ax
 
 
