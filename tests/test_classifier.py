@@ -129,6 +129,8 @@ RULES: dict = {
     "max_maps": None,
     "prune": 0.5,
     "effort": 2,
+    "cases": True,
+    "n_cases": 50,
     "support_gate": False,
     "gate_margin": 0.1,
     "growth_rows": 100,
@@ -163,8 +165,9 @@ BESIDE = {  # what a parameter needs beside it to have an effect
     "n_sets": {"words": "quantile"},
     "min_rule_worth": {"words": "quantile"},
     "patience": {"min_gain": 0.02},
+    "n_cases": {"cases": True},
 }
-ONLY_RULES = {"max_conditions", "max_maps", "prune", "effort"}
+ONLY_RULES = {"max_conditions", "max_maps", "prune", "effort", "cases", "n_cases"}
 OUTSIDE = {"n_jobs", "verbose"}  # which change no answer
 
 
@@ -189,17 +192,20 @@ def test_every_parameter_changes_an_answer(kind, changes):
     y = np.where((X[:, 7] == 2) & (rng.random(500) < 0.7), 0, y)
     x = rng.uniform(-1, 1, (2000, 8))  # a wave that takes a curve, for max_maps
     wave = x, rng.random(2000) < 1 / (1 + np.exp(-4 * np.sin(30 * x[:, 0])))
+    centre = rng.uniform(-2, 2, (20, 8))  # clusters of one class each, for cases
+    own = rng.integers(20, size=300)
+    clusters = centre[own] + rng.normal(0, 0.2, (300, 8)), own % 2
     rows = np.vstack([X, np.where(np.arange(8) < 7, 1.4 * X, X)])  # some outside the support
     usual = {"random_state": 0}
     for name in changes:
         own = usual | {key: value for key, value in BESIDE.get(name, {}).items() if key in base}
-        table = {"two_mode": whole, "max_maps": wave}.get(name, (X, y))
+        table = {"two_mode": whole, "max_maps": wave, "cases": clusters, "n_cases": clusters}.get(name, (X, y))
         before, after = (answers(kind(**own | change).fit(*table), rows) for change in ({}, {name: changes[name]}))
         assert not np.array_equal(before, after), name
 
 
-def test_a_list_of_rules_has_at_most_20_parameters():
-    assert len(FERLClassifier().get_params()) <= 20
+def test_a_list_of_rules_has_at_most_21_parameters():
+    assert len(FERLClassifier().get_params()) <= 21
 
 
 def test_two_mode_splits_where_the_cuts_are_and_not_between_them():
