@@ -11,10 +11,10 @@ namespace ferl::rules {
 
 class Cholesky {
  public:
-  // Of a symmetric matrix, [n][n].
+  // Factors a symmetric matrix, [n][n].
   Cholesky(const std::vector<double>& a, std::size_t n);
 
-  // Solves for `width` right sides in place of them: [n][width].
+  // Solves for `width` right sides and overwrites them: [n][width].
   void solve(double* b, std::size_t width) const;
   std::vector<double> inverse() const;           // [n][n]
   std::vector<double> inverse_triangle() const;  // [n][n]: of the lower triangle, zero above the diagonal

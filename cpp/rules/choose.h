@@ -29,8 +29,8 @@ std::vector<int> stratified_parts(const Sample& sample, std::size_t n_rows, int 
 
 struct Choices {
   std::vector<Choice> tried;  // the best first, never empty
-  double linear_ridge;        // that is best for the linear rules alone
-  // Of the best start, where one path was validated and not several: fitted on most rows, it has found the rules.
+  double linear_ridge;        // the best ridge for the linear rules alone
+  // The path of the best start, if only one path was validated: it is fitted on most rows and has found the rules.
   std::unique_ptr<Path> path = nullptr;
   Weights weights = {};  // of the best choice, for the first rules of that path
 };

@@ -57,7 +57,7 @@ struct GivenAxis {
   const double* cuts;
   std::size_t n_cuts;
 };
-// The terms with the cuts of all of them merged; `value`: [cell][class], the cells of one term after those of another.
+// The terms, with their cuts merged; `value`: [cell][class], term by term.
 CurvesAndMaps merged(const std::vector<std::vector<GivenAxis>>& terms, std::size_t n_classes,
                      std::vector<double> value);
 

@@ -45,7 +45,7 @@ auto with_cells(const GridRows& rows, const GridTerm& term, const Body& body) {
   return body([a, b, n](std::size_t i) { return static_cast<std::size_t>(a[i] * n + b[i]); });
 }
 
-// Calls body with the number of channels, which the compiler knows where it is small: loops over so few are unrolled.
+// Calls body with the number of channels. A small number is a constant for the compiler, which unrolls loops over it.
 template <class Body>
 auto with_channels(std::size_t e, const Body& body) {
   switch (e) {

@@ -68,7 +68,7 @@ struct Reached {
 struct BoostOptions {
   double rate = 0.1;
   std::size_t n_levels = 5;
-  std::size_t n_thresholds = 1000;  // the first so many, at most
+  std::size_t n_thresholds = 1000;  // at most this number of the first thresholds
 };
 BoostOptions boost_options(double weight, const Tuning& tuning);
 
@@ -78,9 +78,10 @@ class GridBoost {
   GridBoost(std::vector<GridTerm> terms, std::vector<GridTable> tables, GridRows& rows, BoostOptions options,
             const Tuning& tuning, ThreadPool& pool);
 
-  // Until validation is no longer better; the tables are then those of the best round. Changes both rows' probabilities.
+  // Boosts until validation no longer improves, then returns to the tables of the best round. Changes both rows'
+  // probabilities.
   Reached until_best(GridRows& other);
-  // Again as far as that.
+  // Boosts again, up to round `end`.
   void up_to(Reached end);
 
   // What the first step of each term, a map, would gain.

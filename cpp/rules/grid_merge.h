@@ -11,8 +11,8 @@ namespace ferl::rules {
 double worth_beyond_curves(const GridTable& table, const std::vector<double>& h, const GridTerm& term,
                            std::size_t n_channels);
 
-// Neighbouring bins become one, those that lose least first, as long as a line that goes costs less than `price`, in
-// nats. Missing values and the categories of a curve keep their own.
+// Merges neighbouring bins, the cheapest first, as long as removing a line costs less than `price`, in nats. Missing
+// values and the categories of a curve keep separate bins.
 GridTable merged(const GridTable& table, const std::vector<double>& h, const GridTerm& term, std::size_t n_channels,
                  double price);
 

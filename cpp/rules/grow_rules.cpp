@@ -17,8 +17,8 @@ namespace {
 
 constexpr std::uint64_t kSeedsPerTurn = 64;  // more than there are parts, each of which has a seed
 
-// Where conditions may begin and end. Paths scan the first rows of those that they are fitted on. At least half of any
-// rows of a class are fitted on, so that these are among twice as many.
+// Where conditions may begin and end. A path scans the first rows of its fitting rows. It is fitted on at least half of
+// the rows of each class, so the first 2 n rows contain the n rows that it scans.
 Grid make_candidates(const Sample& sample, const RuleOptions& options, ThreadPool& pool) {
   const std::size_t n_scanned = std::max(options.tuning.most_path_rows, options.tuning.path_rows);
   const std::size_t n_located = 2 * (n_scanned + static_cast<std::size_t>(sample.n_classes));

@@ -18,7 +18,7 @@ struct RuleOptions {
   std::size_t max_rules = 150;
   std::size_t max_conditions = 3;
   double prune = 0.0015;           // mean divergence that pruning may cost; 0: none
-  double min_rule_worth = 0;       // share of what all rules know that each rule must keep
+  double min_rule_worth = 0;       // share of the information of all rules that each rule must be worth
   int effort = 1;                  // models of other seeds and other parts that are averaged, at the size of one
   std::vector<int> monotone = {};  // [column], two classes: sign of the second one's score; empty: none
   std::optional<std::vector<Condition>> words = {};  // that conditions are; none: ramps and sets of categories

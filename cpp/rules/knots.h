@@ -1,5 +1,5 @@
-// Knots of the columns: the values where conditions may begin and end, and where each row lies between them. They are
-// those of the whole sample, so that all paths of inner validation share them; they know nothing of the classes.
+// Knots of the columns: the values where conditions may begin and end, and where each row lies between them. They come
+// from the whole sample, so that all paths of inner validation share them; they do not depend on the classes.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,7 @@ struct Feature {
 };
 
 struct Grid {
-  std::size_t n_rows = 0;  // that scans may ask for
+  std::size_t n_rows = 0;  // rows that scans may use
   std::vector<Feature> features;
   std::vector<std::uint8_t> bin;             // [feature][row]: the knot below; the last one where the value is missing
   std::vector<float> offset;                 // [feature][row]: from the knot below (0) to the one above (1)
@@ -55,7 +55,7 @@ std::size_t knots_per_feature(const Sample& sample, const Tuning& tuning);
 // column is constant.
 std::vector<double> choose_knots(const Sample& sample, Column column, std::size_t most, const Tuning& tuning);
 
-// n_located: of so many rows, the first ones, the grid says where they lie.
+// The grid holds the positions of the first n_located rows.
 Grid make_grid(const Sample& sample, std::size_t n_located, const Tuning& tuning, ThreadPool& pool);
 
 }  // namespace ferl::rules

@@ -12,7 +12,7 @@ namespace ferl::rules {
 struct PruneOptions {
   double tolerance = 0.0015;    // mean Kullback-Leibler divergence from the whole model; 0: only the budget counts
   std::size_t max_rules = 150;  // never more are left
-  double worth = 0;             // share of what all rules know that each rule must keep; 0: nothing is asked
+  double worth = 0;             // share of the information of all rules that each rule must be worth; 0: any
   double ridge = 10;            // of the whole model
 };
 

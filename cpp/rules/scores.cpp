@@ -158,7 +158,7 @@ class BlockScores {
     }
   }
 
-  // The product of the gates, of each row; on the way that of those that fade scores.
+  // The product of the gates of each row. Also stores the product of the gates that fade scores.
   const double* product_of_gates(std::size_t n) {
     double *now = support_, *next = support_ + kBlockRows;
     std::fill_n(now, n, 1.0);

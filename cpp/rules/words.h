@@ -15,8 +15,8 @@ namespace ferl::rules {
 Grid make_word_grid(const Sample& sample, const std::vector<Condition>& words, std::size_t n_located,
                     const Tuning& tuning, ThreadPool& pool);
 
-// For rules of one condition: where a column has two words, and one is what the other is not, the second is enough. A
-// rule on "absent" says nothing that one on "present" does not say with the opposite weight.
+// For rules of one condition: if a column has two words and one is the opposite of the other, the second is enough. A
+// rule on "absent" adds nothing to a rule on "present" with the opposite weight.
 std::vector<Condition> without_opposites(const std::vector<Condition>& words);
 
 }  // namespace ferl::rules
