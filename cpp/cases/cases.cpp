@@ -12,7 +12,7 @@ namespace ferl {
 
 namespace {
 
-// The n-th least of some distances, or infinity where there are fewer; NaN counts as infinity.
+// The n-th least of some distances, or infinity if there are fewer; NaN counts as infinity.
 float nth_least(const std::vector<float>& distance, std::size_t n_distances, std::size_t n, std::vector<float>& heap) {
   constexpr float kInfinite = std::numeric_limits<float>::infinity();
   if (n > n_distances) return kInfinite;

@@ -1,4 +1,4 @@
-// The triangle of a positive definite matrix, and solutions by it. Every element has its terms subtracted in the order of
+// The triangle of a positive definite matrix, and solutions with it. Each element subtracts its terms in the order of
 // the textbook's loops; elements that do not wait for each other are computed together.
 #pragma once
 

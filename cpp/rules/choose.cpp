@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kNotTried = 1e300;  // loss of what was not tried
 
-// How the rows are cut into parts, and how many of these validate.
+// The number of parts of the rows, and the number of parts that validate.
 struct Folds {
   int n_parts, n_folds;
 };

@@ -113,7 +113,7 @@ Bins make_bins(const Sample& sample, Column column, double weight, const Tuning&
   }
   const Values values = distinct_values(sample, column, std::min(sample.n_rows, tuning.grid_bin_rows));
   if (values.value.size() < 2) return out;
-  // Each class needs bins' rows of its own where there are many classes.
+  // With many classes, each class needs separate rows in a bin.
   const double many = std::max(1.0, static_cast<double>(sample.n_classes) / tuning.grid_many_classes);
   const double paid = weight / tuning.weight_per_bin / many;
   out.column = column;

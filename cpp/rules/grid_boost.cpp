@@ -29,7 +29,7 @@ inline Pair load_pair(const float* from) {
 
 constexpr std::size_t kRowBlock = 4096;     // rows that one task moves
 constexpr std::size_t kFloatRows = 16'384;  // that are summed in single precision
-constexpr std::size_t kFewCells = 256;      // so few are summed in several copies: no row waits for the one before
+constexpr std::size_t kFewCells = 256;      // fewer cells are summed in several copies: no row waits for the one before
 constexpr std::size_t kCopies = 4;
 constexpr float kLeastChance = 1e-7f;  // of two classes: the other one can still be reached
 
@@ -123,7 +123,7 @@ void residuals_of(const GridRows& rows, std::size_t from, std::size_t to, float*
                            residual + 2 * from);
 }
 
-// exp(step) of a term: probabilities are multiplied by it, and no row needs an exponential of its own.
+// exp(step) of a term: probabilities are multiplied by it, so that no row needs a separate exponential.
 struct Factor {
   const GridTerm* term;
   std::vector<float> value;  // [cell][channel]

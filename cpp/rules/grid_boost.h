@@ -1,5 +1,5 @@
-// Boosting of curves and maps from probabilities that are given: rounds over all terms, few at a time, each of which
-// takes a step where that gains enough. The threshold is halved when hardly any term moves.
+// Boosting of curves and maps from given probabilities: rounds over all terms, few at a time. A term takes a step if
+// that gains enough. The threshold is halved when hardly any term moves.
 #pragma once
 
 #include <cstdint>
@@ -84,7 +84,7 @@ class GridBoost {
   // Boosts again, up to round `end`.
   void up_to(Reached end);
 
-  // What the first step of each term, a map, would gain.
+  // The gain of the first step of each term, a map.
   std::vector<double> map_gains() const;
 
   const std::vector<GridTerm>& terms() const { return terms_; }
@@ -107,7 +107,7 @@ class GridBoost {
   const Tuning& tuning_;
   ThreadPool& pool_;
   std::vector<float> residual_;           // two classes: [row]: residual and curvature
-  std::vector<std::size_t> rest_, wait_;  // [term]: the round before which it is left out; for how many the next time
+  std::vector<std::size_t> rest_, wait_;  // [term]: it is left out before this round; rounds of the next rest
   std::vector<char> has_moved_;           // [term]: in its last turn
 };
 

@@ -51,7 +51,7 @@ class Bands {
     return 0.5 * sum;
   }
 
-  // What a line counts: a curve's one, a map's the square root of its different cells.
+  // The price factor of a line: one for a curve, the square root of the number of different cells for a map.
   double n_lines(const std::vector<double>& line) const {
     std::size_t n = 1;
     for (std::size_t i = n_channels_; i < line.size(); i += n_channels_)

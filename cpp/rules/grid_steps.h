@@ -1,5 +1,5 @@
-// One step of a curve or of a map: few levels, from the sums of residuals and curvature in its bins. All classes share
-// where the levels begin and end.
+// One step of a curve or of a map: few levels, from the sums of residuals and curvature in its bins. The levels begin
+// and end at the same bins for all classes.
 #pragma once
 
 #include <cstddef>
@@ -30,11 +30,11 @@ bool curve_step(const GridSums& sums, std::size_t n_bins, int sign, const StepOp
 // Each category has a separate level.
 bool category_step(const GridSums& sums, std::size_t n_bins, const StepOptions& options, std::vector<double>& step);
 
-// What a level for each bin gains over one for all.
+// The gain of a level for each bin over one level for all bins.
 double spread_gain(const GridSums& sums, const StepOptions& options);
 
-// Four levels: one cut along an axis, and on either side of it one along the other; finds what neither axis shows alone.
-// Returns the gain; the step is zero where that is below the threshold.
+// Four levels: one cut along an axis, and on either side of it one cut along the other axis. This finds effects that
+// neither axis shows alone. Returns the gain; the step is zero if the gain is below the threshold.
 double map_step(const GridSums& sums, std::size_t n_first, std::size_t n_second, const StepOptions& options,
                 std::vector<double>& step);
 

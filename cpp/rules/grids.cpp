@@ -357,11 +357,11 @@ std::vector<double> cell_weights(const GridRows& rows, const GridTerm& term) {
   return out;
 }
 
-// Whether a bin has no neighbours whose value it could take over: missing values and categories.
+// Whether a bin has no neighbours to take a value from: missing values and categories.
 bool is_apart(const Bins& bins, std::size_t bin) { return bin == 0 || bins.is_categorical; }
 
-// From tables to what models have: maps show what the curves do not, curves have the mean zero, and neighbours of equal
-// values become one.
+// Turns tables into the form that models have: maps show what the curves do not, curves have the mean zero, and
+// neighbouring bins of equal values are merged.
 class GridWriter {
  public:
   GridWriter(const std::vector<BinnedColumn>& columns, std::vector<GridTerm> terms, std::vector<GridTable> tables,
@@ -530,7 +530,7 @@ ChoiceRows choice_rows(const Sample& sample, const std::vector<Row>& fit, const 
   return out;
 }
 
-// The curves of all columns, or of the best ones where there are hundreds.
+// The curves of all columns, or of the best columns if there are hundreds.
 std::vector<GridTerm> curves_of(const std::vector<BinnedColumn>& columns, const GridRows& rows,
                                 const std::vector<double>& used, const GridOptions& options, const Tuning& tuning,
                                 ThreadPool& pool) {

@@ -13,7 +13,7 @@ inline constexpr std::size_t kMaxKnots = 24;  // of a feature: the room that arr
 inline constexpr std::size_t kKnotsAtOnce =
     8;  // the most that an instruction set takes together: arrays are padded so far
 static_assert(kMaxKnots % kKnotsAtOnce == 0);
-inline constexpr std::size_t kWidth = 8;    // rows come in multiples of it; those added have no weight
+inline constexpr std::size_t kWidth = 8;    // rows come in multiples of it; padding has no weight
 inline constexpr std::size_t kBlock = 256;  // rows whose scores stay in the first-level cache
 
 inline constexpr std::size_t kTriangle = 8;  // rows of a triangular matrix come in multiples of it
@@ -57,13 +57,14 @@ struct Kernels {
   // classes over the first. target[c * stride + i]; null: `label` holds the class.
   double (*residuals)(float* score, std::size_t n_channels, std::size_t n, const float* weight, const Label* label,
                       const float* target, std::size_t stride);
-  // Turns scores into probabilities, [channel][stride], n a multiple of kWidth; one score: of the second of two classes.
+  // Turns scores into probabilities, [channel][stride], n a multiple of kWidth; one score: the second of two classes.
   void (*probabilities)(float* score, std::size_t n_channels, std::size_t n, std::size_t stride);
   // Adds rows to their bins of some features. row: [i][n_channels], a multiple of four, the last of which stands for
   // x^2.
   void (*fill_bins)(const BinsToFill* feature, std::size_t n_features, const Row* index, std::size_t n,
                     const float* row, std::size_t n_channels);
-  // row: [i][n_channels] of all rows, times the firing of those listed into out, the last channels twice: h w and h w^2.
+  // Writes the listed rows times their firing w to out; row: [i][n_channels]. After the gradients come h w and h w^2;
+  // the last channel repeats h w^2.
   void (*weigh_rows)(const float* row, const Row* index, std::size_t n, const float* firing, std::size_t n_channels,
                      std::size_t n_gradients, float* out);
   // Sums over the bins of fill_bins, up to each of n_knots: below and below_x as in BinSums, of all n_channels.

@@ -25,7 +25,7 @@ struct Feature {
   bool has_missing = false;
   // Numbers:
   std::vector<double> knots;  // ascending; values beyond the first and the last count as these
-  // The next three are padded to kMaxKnots, as the kernels read them: entries of no knot are finite.
+  // position, share_below and share_below_x are padded to kMaxKnots for the kernels; the padding is finite.
   std::vector<double> position;                    // of the knots, from 0 to 1
   std::vector<double> share_below, share_below_x;  // of the known weight; sums of weight times position
   // Categories:
@@ -48,10 +48,10 @@ struct Grid {
   std::vector<std::size_t> code_of_feature;  // where a categorical feature's codes begin
 };
 
-// How many knots a number gets at most.
+// The most knots of a number.
 std::size_t knots_per_feature(const Sample& sample, const Tuning& tuning);
 
-// Weighted quantiles with both ends, or all values where they are few; without ends that lie very far out. None: the
+// Weighted quantiles with both ends, or all values if they are few; without ends that lie very far out. Empty: the
 // column is constant.
 std::vector<double> choose_knots(const Sample& sample, Column column, std::size_t most, const Tuning& tuning);
 

@@ -8,7 +8,7 @@ namespace ferl::rules {
 
 namespace {
 
-constexpr std::size_t kBitNumbers = 2 * kBlock / kWidth / sizeof(float);  // as many floats as the bits of a block take
+constexpr std::size_t kBitNumbers = 2 * kBlock / kWidth / sizeof(float);  // floats that the bits of a block take
 
 }  // namespace
 

@@ -133,7 +133,8 @@ class Pruner {
                                   inverse.begin() + static_cast<std::ptrdiff_t>((worst + 1) * n));
       const std::vector<double> gone(w.begin() + static_cast<std::ptrdiff_t>(worst * e),
                                      w.begin() + static_cast<std::ptrdiff_t>((worst + 1) * e));
-      // Rounding has lost its pivot where weights are so large that the ridge counts for nothing: the refit alone mends.
+      // If weights are so large that the ridge is negligible, rounding loses the pivot: only the refit corrects the
+      // weights.
       const bool has_pivot = q[worst] > kLeastPivot;
       for (std::size_t k = 0; has_pivot && k < n; ++k) {
         const double part = q[k] / q[worst];

@@ -22,7 +22,7 @@ struct Pruned {
   double divergence = 0;
 };
 
-// rows: with labels or targets that are not looked at.
+// rows: their labels and targets are ignored.
 Pruned prune(FitRows rows, const std::vector<RuleColumn>& rules, const Weights& weights, const PruneOptions& options,
              const Tuning& tuning, ThreadPool& pool);
 

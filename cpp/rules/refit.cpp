@@ -270,7 +270,7 @@ const std::vector<double>& Refit::curvature(const Weights& weights) {
   return curvature_;
 }
 
-// Halves the step until the objective falls enough. Not moved: it does not fall any more.
+// Halves the step until the objective falls enough. Does not move if the objective no longer falls.
 double Refit::search(const std::vector<double>& direction, double slope, std::vector<double>& w,
                      std::vector<double>& new_gradient, double value, bool& moved) {
   std::vector<double> trial(w.size());

@@ -42,9 +42,9 @@ FiringMoments firing_moments(const float* firing, const float* weight, std::size
 
 inline constexpr double kNoLimit = 1e300;
 
-// A rule as a refit sees it.
+// A rule in the form that a refit needs.
 struct RuleColumn {
-  const float* firing;  // [row]; where the firings of all rows are packed, of the first n_plain
+  const float* firing;  // [row]; only the first n_plain if all rows are packed
   FiringMoments moments;
   int sign = 0;                          // of the second class's weight, 0: any; two classes if not
   double max_ridge = kNoLimit;           // whatever the others get
@@ -89,8 +89,8 @@ class Refit {
   std::size_t n_rules_, n_channels_;
   double ridge_ = 0;
   std::vector<double> curvature_;
-  // What was evaluated last, in single precision, and the loss and slopes it had: the next fit, by another ridge, begins
-  // where the last one ended.
+  // The last weights evaluated, in single precision, with their loss and slopes: the next fit, with another ridge,
+  // begins where the last one ended.
   struct {
     std::vector<float> v, b;
     std::vector<double> sums;  // the loss, then the slopes

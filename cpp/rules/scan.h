@@ -50,7 +50,7 @@ class Scanner {
                           std::size_t n_best, ThreadPool& pool) const;
 
  private:
-  struct Rows {  // those with a firing, and what they add to sums
+  struct Rows {  // the rows with a firing, and what they add to sums
     std::vector<Row> index;
     const float* value;          // [row][channel], padded to a multiple of four channels
     std::vector<float> weighed;  // what value points to, unless all rows fire fully

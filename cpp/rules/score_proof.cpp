@@ -316,8 +316,8 @@ bool ScoreProof::stays_ahead(Label other) {
   return may_stay_ahead(other) && advantage(other).exceeds(least_lead(other));
 }
 
-// A search that moves one column at a time to where the label is weakest: most boxes that are too large are found to be
-// so by it, without tables.
+// A search that moves one column at a time to where the label is weakest: it detects most boxes that are too large,
+// without tables.
 bool ScoreProof::is_behind_somewhere(Label other, double bound) {
   const auto rules = moving_rules();
   at_.clear(), ahead_of_.clear();

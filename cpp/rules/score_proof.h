@@ -1,16 +1,16 @@
 // Whether a label stays while a row moves inside a box, for weights of evidence that add up.
 //
-// By how much a class is ahead of another is a sum of products of memberships, each of another column and linear between
-// its corners, and of curves and maps, which are constant on cells. Along every column the sum is linear between corners,
-// so that it is least where each column is at a corner or at an end of its interval: a search among finitely many rows,
-// see corner_grid.h.
+// The lead of one class over another is a sum of products of memberships, and of curves and maps. Each membership
+// depends on one column and is linear between its corners; curves and maps are constant on cells. Along every column
+// the sum is linear between corners, so it is least where each column is at a corner or at an end of its interval: a
+// search among finitely many rows, see corner_grid.h.
 //
-// A true answer is a proof, rounding included. Memberships are computed as the walk computes them; tolerances cover that
-// corners are rounded to numbers, and that prediction rounds its sums.
+// A true answer is a proof, rounding included. Memberships are computed as in the walk; tolerances cover the rounding
+// of corners to numbers and the rounding of sums in prediction.
 //
 // The gates mix the summed weights with the scores of the class frequencies, in proportion to one number, the support:
-// the lead of one class over another is linear in it. So the label stays where it is ahead at both ends of the support's
-// interval, with the least lead of the weights in the box. Where support vanishes the label is the most frequent class.
+// the lead of one class over another is linear in it. So the label stays if it is ahead at both ends of the support's
+// interval, with the least lead of the weights in the box. Without any support the label is the most frequent class.
 #pragma once
 
 #include <cstddef>
@@ -34,8 +34,8 @@ class ScoreProof : public RowProof {
 
   // Sets the box to the row itself, whose label is given.
   void stand_at(const MatrixView& x, std::size_t row, Label label);
-  // The other classes, those first that the row's scores favour: they are likely to limit a radius, and of all that come
-  // later no more than one proof is needed.
+  // The other classes, best first by the row's scores: the first ones are likely to limit a radius, and the later ones
+  // then need no more than one proof each.
   std::vector<Label> others() const;
   // The box of a radius around the row; scale: [column], the unit of each column.
   void set_box(double radius, const double* scale);
@@ -46,7 +46,7 @@ class ScoreProof : public RowProof {
   bool is_silent() const { return label_ == most_frequent_ && support_.high == 0; }
   // Whether a quick search finds no row of the box in which the other class has caught up.
   bool may_stay_ahead(Label other);
-  // Whether no row of the box is one: a proof.
+  // Whether the other class has caught up in no row of the box: a proof.
   bool stays_ahead(Label other);
 
   Corners corners(Column column) override;

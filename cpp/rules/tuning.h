@@ -1,10 +1,10 @@
 // Every number that learning rules was tuned with, and why it is what it is. The benchmark varies them through
 // `ferl._core.TUNING`; nothing else changes them.
 //
-// "Round number": no measurement of another value is on record. "Usual": the value of textbooks. "Prototype": the value of
-// the prototype that this learner replaced, as its description has it; no measurement of others since is on record.
-// Figures of log-loss are means over the calibration parts of 30 data sets, see docs/method/design.md. Numbers that the
-// compiler needs, because arrays have that size, are in kernels.h, refit.h and scan.h; they change no answer.
+// "Round number": no measurement of another value is on record. "Usual": the value of textbooks. "Prototype": the value
+// of the prototype that this learner replaced; no later measurement of another value is on record. Figures of log-loss
+// are means over the calibration parts of 30 data sets, see docs/method/design.md. Numbers that the compiler needs,
+// because arrays have that size, are in kernels.h, refit.h and scan.h; they change no answer.
 #pragma once
 
 #include <cstddef>
@@ -43,20 +43,20 @@ struct Tuning {
   // log-loss 0.009 instead of 0.018.
   std::vector<double> more_ridges = {960, 0.015};
 
-  // --- Rows that stand for many equal ones (repeated_rows.h). With them whole, a spike of 1 % in 200,000 rows was missed
-  // with two seeds of six, and 100,000 rows of two binary columns had a divergence of 0.17 from the truth with two of
-  // four; taken apart, both are found with any.
-  // Equal rows that are taken apart, at least: 400 rows of two binary columns have a divergence of 0.025 from the truth
-  // with 40, of 0.008 with 10 and of 0.005 with 4 and 2.
+  // --- Rows that stand for many equal ones (repeated_rows.h). If they stay whole, two seeds of six miss a spike of 1 %
+  // in 200,000 rows, and 100,000 rows of two binary columns have a divergence of 0.17 from the truth with two seeds of
+  // four. If they are taken apart, every seed finds both.
+  // The least number of pieces of a row that is taken apart: 400 rows of two binary columns have a divergence of 0.025
+  // from the truth with 40, of 0.008 with 10 and of 0.005 with 4 and 2.
   std::size_t least_pieces = 4;
-  // Pieces that all rows together would make, at most: time. 100,000 rows with a sentinel have a divergence of 0.0011 from
-  // the truth with 8,192, of 0.0003 with 65,536.
+  // The most pieces of all rows together: time. 100,000 rows with a sentinel have a divergence of 0.0011 from the truth
+  // with 8,192, of 0.0003 with 65,536.
   std::size_t most_pieces = 65'536;
   // A row of this weight, in multiples of the mean, is taken apart whatever its values are. Round number.
   double heavy_row = 40;
 
   // --- Knots: where conditions may begin and end.
-  // Knots of all columns together, so that a scan of many columns takes no longer. Prototype.
+  // The most knots of all columns together, so that a scan of many columns takes no longer. Prototype.
   std::size_t knot_budget = 400;
   // The least number of knots of a column, however many columns there are. Prototype.
   std::size_t min_knots = 6;
@@ -141,9 +141,9 @@ struct Tuning {
   std::size_t path_rows = 4096;
   // The ridge, were all rows fitted: the path only orders the rules, ridges are chosen after. Round number.
   double path_ridge = 10;
-  // Iterations of such a refit: the weights are refitted again soon. Round number.
+  // Iterations of a refit of the path: the weights are refitted again soon. Round number.
   int path_iterations = 6;
-  // Its tolerance. Round number.
+  // Tolerance of a refit of the path. Round number.
   double path_tolerance = 5e-4;
   // Rules between refits; scanned rows are redrawn as often in steps. Prototype.
   std::size_t refit_every = 5;
@@ -216,7 +216,7 @@ struct Tuning {
   // A start is given up when another one has this part of its loss with no more rules. With that, and the rules of one
   // validated path kept, fits take 0.7 of the time; log-loss is 0.3221 where it was 0.3219.
   double hopeless = 0.9;
-  // Tried on either side of what was best for fewer rules. Round number.
+  // The number of ridges tried on either side of the best ridge for fewer rules. Round number.
   std::size_t ridges_around = 2;
   // If the loss reaches this multiple of the best loss, weaker ridges are not tried. Round number.
   double worse = 1.25;
@@ -236,10 +236,10 @@ struct Tuning {
   std::size_t grown_rules = 150;
   // Best choices of one path; log-loss 0.3187, of 2 and of 8 it is 0.3207 and 0.3205.
   std::size_t averaged = 4;
-  // Paths whose rules and weights are averaged where rows are more than small_rows, each without another part of the rows.
-  // With one path and with 4, of as many rules: calibration parts of flights (20,000 rows, without columns of many values)
-  // have log-loss 0.4742 and 0.4731, phoneme 0.316 and 0.292, magic 0.259 and 0.256, penbased 0.054 and 0.042, in twice
-  // to three times the time.
+  // The most paths whose rules and weights are averaged if there are more than small_rows rows; each path leaves out a
+  // different part of the rows. With one path and with 4, of the same number of rules: calibration parts of flights
+  // (20,000 rows, without columns of many values) have log-loss 0.4742 and 0.4731, phoneme 0.316 and 0.292, magic 0.259
+  // and 0.256, penbased 0.054 and 0.042, in twice to three times the time.
   std::size_t most_parts = 4;
   // Rows x channels of these paths together, and the least number of channels that is counted: time. Large tables have
   // one path.
@@ -258,8 +258,8 @@ struct Tuning {
   double most_prune_ridge = 15;
   // The rows that answers are compared on. Round number.
   std::size_t prune_rows = 4096;
-  // Nats that pruning may cost all rows together, besides `prune` for a row: 50,000 flights have AUC 0.738 where 0.0015 a
-  // row may go, 0.747 with 0.0003.
+  // The most nats that pruning may cost all rows together, besides `prune` for a row: 50,000 flights have AUC 0.738
+  // with 0.0015 a row, 0.747 with 0.0003.
   double prune_nats = 15;
   // Iterations of refits after rules were dropped. Round number.
   int prune_iterations = 12;
@@ -277,7 +277,7 @@ struct Tuning {
   double grid_many_classes = 32;
   // Rows whose values the bins come from: enough for shares of 1 / 512. Round number.
   std::size_t grid_bin_rows = 100'000;
-  // Columns of more categories take no part: rules and evidence by category have them. Round number.
+  // Columns of more categories have no curves or maps: rules and evidence by category use them. Round number.
   std::size_t grid_categories = 64;
   // Added to the curvature of a level, and the least that it must have. Prototype.
   double grid_ridge = 1, grid_least = 3;
@@ -302,7 +302,7 @@ struct Tuning {
   std::size_t grid_rounds = 60, grid_last_rounds = 1500;
   // Rounds without a better validation loss before boosting ends; see grid_fast_rate.
   std::size_t grid_patience = 15;
-  // By how much it must be better. Prototype.
+  // The least improvement of the validation loss. Prototype.
   double grid_better = 1e-6;
   // The threshold falls when no more of the terms than this share move. Prototype.
   double grid_moving_share = 0.05;
@@ -314,7 +314,7 @@ struct Tuning {
   std::size_t grid_choice_work = 200'000;
   // The most rows x channels of the last boosting. Round number.
   std::size_t grid_work = 4'000'000;
-  // The least number of rows, whatever these limits are. Round number.
+  // The least number of rows, whatever grid_choice_work and grid_work are. Round number.
   std::size_t grid_least_rows = 20'000;
   // The most rows that validate. Prototype.
   std::size_t grid_validation_rows = 20'000;

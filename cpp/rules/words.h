@@ -1,6 +1,6 @@
-// Words in the place of ramps and sets of categories: conditions that are fixed before learning, "age is high".
-// "Not high" is no word here. With the complements of words rules were longer (1.6 conditions instead of 1.3) and no
-// better, on the calibration parts of 16 data sets.
+// Words instead of ramps and sets of categories: conditions that are fixed before learning, "age is high". "Not high"
+// is no word here. With the complements of words rules were longer (1.6 conditions instead of 1.3) and no better, on
+// the calibration parts of 16 data sets.
 #pragma once
 
 #include <vector>
