@@ -12,7 +12,7 @@ namespace ferl {
 
 namespace {
 
-// The n-th least of some distances, or infinity where there are fewer; NaN counts as infinity.
+// The n-th least of some distances, or infinity if there are fewer; NaN counts as infinity.
 float nth_least(const std::vector<float>& distance, std::size_t n_distances, std::size_t n, std::vector<float>& heap) {
   constexpr float kInfinite = std::numeric_limits<float>::infinity();
   if (n > n_distances) return kInfinite;
@@ -110,8 +110,8 @@ void Cases::vote(const double* x, std::ptrdiff_t stride, bool others_alone, Case
     if (!near.empty()) {
       const std::size_t n = std::min(static_cast<std::size_t>(votes_.n_nearest[k]), near.size() - 1);
       const double farthest = near[n].distance;
-      // Where the next case is as far as can be, those that are nearer count fully. Where it is at distance 0, all that
-      // are there do: which of them come first must not matter.
+      // If the next case is infinitely far, all nearer cases count fully. If it is at distance 0, all cases at distance
+      // 0 count fully: their order must not matter.
       const bool is_graded = farthest > 0 && std::isfinite(farthest);
       for (const NearCase& one : near) {
         if (is_graded ? !(one.distance < farthest) : !(one.distance == 0 || one.distance < farthest)) break;

@@ -42,8 +42,8 @@ class Cases {
   std::size_t n_classes() const { return frequency_.size(); }
   std::size_t n_votes() const { return votes_.n_nearest.size(); }
 
-  // Fills search.near with at least the `n` nearest cases, and with all at distance 0; equally near ones by their index.
-  // others_alone: without the cases that have the values of the row, so that a training row does not see itself.
+  // Fills search.near with at least the `n` nearest cases, and with all at distance 0; equally near cases by index.
+  // others_alone: without the cases that have the values of the row, so that a training row is not its own neighbour.
   void find_nearest(const double* x, std::ptrdiff_t stride, std::size_t n, bool others_alone, CaseSearch& search) const;
 
   // Evidence of the votes of the nearest cases, [number of cases][class]; the sum over the classes is zero.

@@ -1,4 +1,4 @@
-// The triangle of a positive definite matrix, and solutions by it. Every element has its terms subtracted in the order of
+// The triangle of a positive definite matrix, and solutions with it. Each element subtracts its terms in the order of
 // the textbook's loops; elements that do not wait for each other are computed together.
 #pragma once
 
@@ -11,10 +11,10 @@ namespace ferl::rules {
 
 class Cholesky {
  public:
-  // Of a symmetric matrix, [n][n].
+  // Factors a symmetric matrix, [n][n].
   Cholesky(const std::vector<double>& a, std::size_t n);
 
-  // Solves for `width` right sides in place of them: [n][width].
+  // Solves for `width` right sides and overwrites them: [n][width].
   void solve(double* b, std::size_t width) const;
   std::vector<double> inverse() const;           // [n][n]
   std::vector<double> inverse_triangle() const;  // [n][n]: of the lower triangle, zero above the diagonal

@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kNotTried = 1e300;  // loss of what was not tried
 
-// How the rows are cut into parts, and how many of these validate.
+// The number of parts of the rows, and the number of parts that validate.
 struct Folds {
   int n_parts, n_folds;
 };
@@ -24,7 +24,7 @@ Folds folds_of(double weight, const Tuning& tuning) {
   return {tuning.parts_of_many, 1};
 }
 
-// Sizes to look at: that of the linear rules, if any, and those above.
+// Sizes to try: the number of linear rules, if any, and the larger sizes.
 std::vector<std::size_t> sizes(std::size_t n_first, std::size_t max_rules, const Tuning& tuning) {
   std::vector<std::size_t> out;
   if (n_first > 0) out.push_back(n_first);
@@ -52,7 +52,7 @@ std::size_t n_groups(const Sample& sample, std::size_t n_rows) {
   return static_cast<std::size_t>(std::unique(own.begin(), own.end()) - own.begin());
 }
 
-// The rows of a group, whose order is random but for how heavy they are, to powers of two: so other turns differ.
+// The rows of a group. Heavier groups come first, by powers of two; otherwise the order is random and differs by turn.
 struct Group {
   int magnitude;
   std::uint64_t key;

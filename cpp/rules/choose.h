@@ -20,17 +20,18 @@ inline std::vector<Start> starts(const Tuning& tuning) {
   return {{true, tuning.linear_tau}, {false, tuning.empty_tau}};
 }
 
-// The ridges that are tried, strong to weak: more of them where there are more rows.
+// The ridges that are tried, strong to weak; more rows have more ridges.
 std::vector<double> ridges(const Sample& sample, const Tuning& tuning);
 
-// The part (0 .. n_parts - 1) of each row: alike in the classes, by content. Other turns have other parts. Rows of one
-// group are in one part: groups are dealt out, the heaviest first, each to the part that has least of its classes.
+// The part (0 .. n_parts - 1) of each row: alike in the classes, by content. Each turn has different parts. Rows of one
+// group are in one part: groups are assigned, the heaviest first, each to the part that has the least weight of its
+// classes.
 std::vector<int> stratified_parts(const Sample& sample, std::size_t n_rows, int n_parts, int turn = 0);
 
 struct Choices {
   std::vector<Choice> tried;  // the best first, never empty
-  double linear_ridge;        // that is best for the linear rules alone
-  // Of the best start, where one path was validated and not several: fitted on most rows, it has found the rules.
+  double linear_ridge;        // the best ridge for the linear rules alone
+  // The path of the best start, if only one path was validated: it is fitted on most rows and has found the rules.
   std::unique_ptr<Path> path = nullptr;
   Weights weights = {};  // of the best choice, for the first rules of that path
 };

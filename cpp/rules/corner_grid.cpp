@@ -128,7 +128,7 @@ bool CornerGrid::proves(double bound, std::size_t& work) {
   return true;
 }
 
-// What the variables but the last one say to each run of the last.
+// What the other variables add to each run of the last variable.
 const std::vector<double>& CornerGrid::said_of_runs(const Term& term) {
   said_.assign(1, 0.0);
   for (std::size_t i = 0; i + 1 < term.variable.size(); ++i) {
@@ -140,8 +140,9 @@ const std::vector<double>& CornerGrid::said_of_runs(const Term& term) {
   return said_;
 }
 
-// Gives to each variable of a term an equal share of the least that the term, and all that depends on these variables
-// alone, sums to for each value of the variable. The lower bound never falls, but for rounding, which is counted.
+// Takes the least sum of the term, and of all that depends on these variables alone, for each value of a variable. Each
+// variable of the term gets an equal share of that sum. The lower bound never falls, except by rounding, which is
+// counted.
 void CornerGrid::pass(Term& term) {
   const std::size_t n_variables = term.variable.size(), n_last = own_[term.variable.back()].size();
   const std::size_t n_runs = term.value.size() / n_last;

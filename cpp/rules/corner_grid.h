@@ -2,8 +2,8 @@
 // values.
 //
 // The proof is by moving parts of the tables between them until the sum of their least values, a lower bound of the
-// least sum, is large enough (message passing on the dual of a linear program; Globerson and Jaakkola, 2007). Where that
-// does not suffice, the values of a variable are divided into two halves, each with a proof of its own.
+// least sum, is large enough (message passing on the dual of a linear program; Globerson and Jaakkola, 2007). If that
+// does not suffice, the values of a variable are divided into two halves with separate proofs.
 #pragma once
 
 #include <cstddef>
@@ -17,9 +17,9 @@ class CornerGrid {
   CornerGrid(const std::vector<std::size_t>& n_values, double base);
 
   // Adds weight times a product of one factor for each variable, in ascending order; factor[i] has the values of
-  // variable[i]. Where the table would be too large, the least of it.
+  // variable[i]. If the table would be too large, adds its least value.
   void add(double weight, const std::vector<std::size_t>& variable, const std::vector<const double*>& factor);
-  // Adds the least of such a product; variables may repeat.
+  // Adds the least value of such a product; variables may repeat.
   void add_least(double weight, const std::vector<std::size_t>& variable, const std::vector<const double*>& factor);
 
   // Adds a table of one variable or two, in ascending order; the last one runs fastest.

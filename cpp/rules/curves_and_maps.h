@@ -1,7 +1,7 @@
 // Curves and maps: functions of one column or of two, constant on cells, whose values add to the scores.
 //
-// Every term cuts its columns where it likes. The cuts of all terms on a column are merged, so that a value is looked up
-// once for each column, and every term finds its cell by small tables.
+// Each term has separate cuts. The cuts of all terms on a column are merged, so that a value is looked up once for each
+// column, and each term finds its cell by small tables.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ using Bin = std::uint32_t;
 
 struct CurvesAndMaps {
   // A column that some term reads. Bin 0 is a missing value. Numbers: bin 1 + number of cuts below the value.
-  // Categories: bin 1 + code, and the last bin for codes that training did not have.
+  // Categories: bin 1 + code, and the last bin for codes outside the training rows.
   struct Input {
     Column column = 0;
     std::int32_t n_categories = 0;  // 0: numbers
@@ -57,7 +57,7 @@ struct GivenAxis {
   const double* cuts;
   std::size_t n_cuts;
 };
-// The terms with the cuts of all of them merged; `value`: [cell][class], the cells of one term after those of another.
+// The terms, with their cuts merged; `value`: [cell][class], term by term.
 CurvesAndMaps merged(const std::vector<std::vector<GivenAxis>>& terms, std::size_t n_classes,
                      std::vector<double> value);
 

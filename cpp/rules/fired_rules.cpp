@@ -45,7 +45,7 @@ std::size_t FiredRules::find(const Rule& rule) const {
   return static_cast<std::size_t>(found - rules_.begin());
 }
 
-// A word means the same whether it is common or rare: its weight is held by the ridge as it is, not times its deviation.
+// A word means the same whether it is common or rare: the ridge applies to its weight, not to weight times deviation.
 double FiredRules::ridge_share(const FiringMoments& moments) const {
   constexpr double kEvenVariance = 1.0 / 12;  // of a firing that is spread evenly from 0 to 1
   return task_.single_words ? kEvenVariance / (moments.deviation * moments.deviation) : 1.0;

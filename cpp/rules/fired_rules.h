@@ -19,7 +19,7 @@ struct SignedRule {
 struct FiredRule {
   Rule rule;
   int sign = 0;
-  AlignedVector<float> firing = {};  // [row]; of the first n_plain_ where those of all rows are packed
+  AlignedVector<float> firing = {};  // [row]; only the first n_plain_ if all rows are packed
   PackedFiring packed = {};
   FiringMoments moments = {};       // over all rows to fit
   FiringMoments path_moments = {};  // over the rows that the path is fitted on
@@ -39,12 +39,12 @@ class FiredRules {
   std::size_t find(const Rule& rule) const;  // size(): none is equal
   bool has(const Rule& rule) const { return find(rule) < size(); }
 
-  // As refits take them, on all rows to fit or on those of the path. Linear rules come first, and get no more ridge
-  // than this.
+  // The columns that refits take, on all rows to fit or on the rows of the path. Linear rules come first and get at
+  // most this ridge.
   std::vector<RuleColumn> columns(std::size_t n_linear, double most_linear_ridge) const;
   std::vector<RuleColumn> path_columns(std::size_t n_linear, double most_linear_ridge) const;
 
-  // Of the firings of two rules on the rows of the path.
+  // The correlation of the firings of two rules on the rows of the path.
   double correlation(std::size_t a, std::size_t b) const;
 
  private:

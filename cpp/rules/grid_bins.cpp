@@ -36,7 +36,7 @@ std::size_t bounded(double wish, std::size_t least, std::size_t most) {
   return std::min(most, std::max(least, static_cast<std::size_t>(std::max(wish, 0.0))));
 }
 
-// Puts neighbouring bins of a number together until an axis has at most so many; `weight` is that of the bins.
+// Merges neighbouring bins of a number until an axis has at most `most` bins; `weight`: [bin].
 void set_map_bins(Bins& bins, const std::vector<double>& weight, std::size_t most) {
   bins.of_map.assign(1, 0);
   std::uint8_t own = 1;
@@ -113,7 +113,7 @@ Bins make_bins(const Sample& sample, Column column, double weight, const Tuning&
   }
   const Values values = distinct_values(sample, column, std::min(sample.n_rows, tuning.grid_bin_rows));
   if (values.value.size() < 2) return out;
-  // Each class needs bins' rows of its own where there are many classes.
+  // With many classes, each class needs separate rows in a bin.
   const double many = std::max(1.0, static_cast<double>(sample.n_classes) / tuning.grid_many_classes);
   const double paid = weight / tuning.weight_per_bin / many;
   out.column = column;

@@ -1,5 +1,5 @@
-// Bins of the columns that curves and maps are made of. They are those of the whole sample and know nothing of the
-// classes.
+// Bins of the columns that curves and maps are made of. They come from the values of the whole sample and do not depend
+// on the classes.
 #pragma once
 
 #include <cstdint>
@@ -11,19 +11,19 @@
 
 namespace ferl::rules {
 
-// The bins of a column. Numbers: 0 is missing, then one more than there are cuts. Categories: 0 is missing, then each
-// category, then those that were not seen.
+// The bins of a column. Numbers: bin 0 is missing; n cuts make n + 1 further bins. Categories: bin 0 is missing, then
+// one bin for each category, then one for categories outside the training rows.
 struct Bins {
   Column column = -1;
   bool is_categorical = false;
   std::vector<double> cuts;          // ascending; a value that equals one lies below it
   std::vector<std::uint8_t> of_map;  // [bin]: the bin on the axis of a map, which holds neighbours together
   std::size_t n_bins = 0, n_map_bins = 0;
-  std::vector<double> map_cuts() const;  // those between bins of a map
+  std::vector<double> map_cuts() const;  // the cuts between bins of a map
 };
 
-// Cuts between ascending values: one with a share of 1 / most has a bin of its own, the others have equal shares.
-// Result: the values after which a cut comes.
+// Cuts between ascending values: a value with a share of 1 / most has a separate bin, the others share bins of equal
+// weight. Result: the values after which a cut comes.
 std::vector<std::size_t> cut_places(const std::vector<double>& weight, std::size_t most);
 
 // Between two values; the upper one lies above it.

@@ -29,7 +29,7 @@ inline Pair load_pair(const float* from) {
 
 constexpr std::size_t kRowBlock = 4096;     // rows that one task moves
 constexpr std::size_t kFloatRows = 16'384;  // that are summed in single precision
-constexpr std::size_t kFewCells = 256;      // so few are summed in several copies: no row waits for the one before
+constexpr std::size_t kFewCells = 256;      // fewer cells are summed in several copies: no row waits for the one before
 constexpr std::size_t kCopies = 4;
 constexpr float kLeastChance = 1e-7f;  // of two classes: the other one can still be reached
 
@@ -45,7 +45,7 @@ auto with_cells(const GridRows& rows, const GridTerm& term, const Body& body) {
   return body([a, b, n](std::size_t i) { return static_cast<std::size_t>(a[i] * n + b[i]); });
 }
 
-// Calls body with the number of channels, which the compiler knows where it is small: loops over so few are unrolled.
+// Calls body with the number of channels. A small number is a constant for the compiler, which unrolls loops over it.
 template <class Body>
 auto with_channels(std::size_t e, const Body& body) {
   switch (e) {
@@ -123,7 +123,7 @@ void residuals_of(const GridRows& rows, std::size_t from, std::size_t to, float*
                            residual + 2 * from);
 }
 
-// exp(step) of a term: probabilities are multiplied by it, and no row needs an exponential of its own.
+// exp(step) of a term: probabilities are multiplied by it, so that no row needs a separate exponential.
 struct Factor {
   const GridTerm* term;
   std::vector<float> value;  // [cell][channel]

@@ -1,5 +1,5 @@
-// Boosting of curves and maps from probabilities that are given: rounds over all terms, few at a time, each of which
-// takes a step where that gains enough. The threshold is halved when hardly any term moves.
+// Boosting of curves and maps from given probabilities: rounds over all terms, few at a time. A term takes a step if
+// that gains enough. The threshold is halved when hardly any term moves.
 #pragma once
 
 #include <cstdint>
@@ -68,7 +68,7 @@ struct Reached {
 struct BoostOptions {
   double rate = 0.1;
   std::size_t n_levels = 5;
-  std::size_t n_thresholds = 1000;  // the first so many, at most
+  std::size_t n_thresholds = 1000;  // at most this number of the first thresholds
 };
 BoostOptions boost_options(double weight, const Tuning& tuning);
 
@@ -78,12 +78,13 @@ class GridBoost {
   GridBoost(std::vector<GridTerm> terms, std::vector<GridTable> tables, GridRows& rows, BoostOptions options,
             const Tuning& tuning, ThreadPool& pool);
 
-  // Until validation is no longer better; the tables are then those of the best round. Changes both rows' probabilities.
+  // Boosts until validation no longer improves, then returns to the tables of the best round. Changes both rows'
+  // probabilities.
   Reached until_best(GridRows& other);
-  // Again as far as that.
+  // Boosts again, up to round `end`.
   void up_to(Reached end);
 
-  // What the first step of each term, a map, would gain.
+  // The gain of the first step of each term, a map.
   std::vector<double> map_gains() const;
 
   const std::vector<GridTerm>& terms() const { return terms_; }
@@ -106,7 +107,7 @@ class GridBoost {
   const Tuning& tuning_;
   ThreadPool& pool_;
   std::vector<float> residual_;           // two classes: [row]: residual and curvature
-  std::vector<std::size_t> rest_, wait_;  // [term]: the round before which it is left out; for how many the next time
+  std::vector<std::size_t> rest_, wait_;  // [term]: it is left out before this round; rounds of the next rest
   std::vector<char> has_moved_;           // [term]: in its last turn
 };
 

@@ -33,7 +33,7 @@ class Bands {
   const Lines& values() const { return values_; }
   const Lines& h() const { return h_; }
 
-  // As many lines as there were, each with the values of its band.
+  // Every original line, with the values of its band.
   Lines expanded(const Lines& of_band) const {
     Lines out;
     for (std::size_t k = 0; k < size_.size(); ++k) out.insert(out.end(), size_[k], of_band[k]);
@@ -41,7 +41,7 @@ class Bands {
   }
 
  private:
-  // Of lines k and k + 1 that get their mean.
+  // The cost of replacing lines k and k + 1 by their mean.
   double cost_of(std::size_t k) const {
     double sum = 0;
     for (std::size_t i = 0; i < values_[k].size(); ++i) {
@@ -51,7 +51,7 @@ class Bands {
     return 0.5 * sum;
   }
 
-  // What a line counts: a curve's one, a map's the square root of its different cells.
+  // The price factor of a line: one for a curve, the square root of the number of different cells for a map.
   double n_lines(const std::vector<double>& line) const {
     std::size_t n = 1;
     for (std::size_t i = n_channels_; i < line.size(); i += n_channels_)
@@ -135,7 +135,7 @@ GridTable merged(const GridTable& table, const std::vector<double>& h, const Gri
 MainEffects purify(GridTable& table, const std::vector<double>& weight, std::size_t n_first, std::size_t n_second,
                    std::size_t n_channels) {
   constexpr int kMostSweeps = 200;
-  constexpr double kSmall = 1e-12;  // a mean that is none
+  constexpr double kSmall = 1e-12;  // a mean below this counts as zero
   const std::size_t e = n_channels;
   MainEffects out{std::vector<double>(n_first * e, 0.0), std::vector<double>(n_second * e, 0.0)};
   const auto centre = [&](bool along_first) {

@@ -1,4 +1,4 @@
-// Curves and maps of fewer steps, and maps that show what the two curves do not.
+// Curves and maps with fewer steps, and maps without the effects that two curves show.
 #pragma once
 
 #include <vector>
@@ -11,13 +11,13 @@ namespace ferl::rules {
 double worth_beyond_curves(const GridTable& table, const std::vector<double>& h, const GridTerm& term,
                            std::size_t n_channels);
 
-// Neighbouring bins become one, those that lose least first, as long as a line that goes costs less than `price`, in
-// nats. Missing values and the categories of a curve keep their own.
+// Merges neighbouring bins, the cheapest first, as long as removing a line costs less than `price`, in nats. Missing
+// values and the categories of a curve keep separate bins.
 GridTable merged(const GridTable& table, const std::vector<double>& h, const GridTerm& term, std::size_t n_channels,
                  double price);
 
-// Moves the weighted mean of each line of a map out of it, until none is left: [bin of an axis][channel] of what was
-// moved, for both axes. Lines without weight stay as they are. weight: [cell].
+// Moves the weighted mean of each line out of a map, until all means are zero. Returns what was moved, [bin of an
+// axis][channel], for both axes. Lines without weight stay as they are. weight: [cell].
 struct MainEffects {
   std::vector<double> first, second;
 };

@@ -1,5 +1,5 @@
-// One step of a curve or of a map: few levels, from the sums of residuals and curvature in its bins. All classes share
-// where the levels begin and end.
+// One step of a curve or of a map: few levels, from the sums of residuals and curvature in its bins. The levels begin
+// and end at the same bins for all classes.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace ferl::rules {
 
-// Of the bins of a curve or the cells of a map, [bin][channel].
+// Sums over the rows of each bin of a curve or cell of a map, [bin][channel].
 struct GridSums {
   std::vector<double> g, h;
 };
@@ -22,19 +22,19 @@ struct StepOptions {
   std::size_t n_levels = 5;
 };
 
-// Cuts one after the other, each where it gains most. sign: which way levels may go from bin to bin, but for bin 0,
-// which holds missing values; 0: any. Adds the step to nothing: `step` is overwritten. False: no cut gains enough.
+// Adds one cut after the other, each where it gains most. sign: the direction in which levels may go from bin to bin;
+// 0: any. Bin 0 holds missing values and is exempt. Overwrites `step`. Returns false if no cut gains enough.
 bool curve_step(const GridSums& sums, std::size_t n_bins, int sign, const StepOptions& options,
                 std::vector<double>& step);
 
-// Each category has a level of its own.
+// Each category has a separate level.
 bool category_step(const GridSums& sums, std::size_t n_bins, const StepOptions& options, std::vector<double>& step);
 
-// What a level for each bin gains over one for all.
+// The gain of a level for each bin over one level for all bins.
 double spread_gain(const GridSums& sums, const StepOptions& options);
 
-// Four levels: one cut along an axis, and on either side of it one along the other; finds what neither axis shows alone.
-// Returns the gain; the step is zero where that is below the threshold.
+// Four levels: one cut along an axis, and on either side of it one cut along the other axis. This finds effects that
+// neither axis shows alone. Returns the gain; the step is zero if the gain is below the threshold.
 double map_step(const GridSums& sums, std::size_t n_first, std::size_t n_second, const StepOptions& options,
                 std::vector<double>& step);
 

@@ -62,7 +62,7 @@ Difference difference(const std::vector<double>& a, const std::vector<double>& b
   return {mean, std::sqrt(squares / all / all) + 1e-12};
 }
 
-// What each binned column is worth to rules, in nats: those that use it, by the squares of their weights.
+// What each binned column is worth to rules, in nats: the squared weights of the rules that use it.
 std::vector<double> worth_in_rules(const Sample& sample, const std::vector<BinnedColumn>& columns,
                                    const WeightedRules& own) {
   std::vector<double> worth(sample.n_columns, 0.0), out;
@@ -201,7 +201,7 @@ class GridChoice {
     apply(other_, terms, tables, pool_);
   }
 
-  // The pairs that gain most; where they are more than maps may be, those that are worth most after a few rounds.
+  // The pairs that gain most. If they exceed the maximum number of maps: the pairs worth most after a few rounds.
   Pairs candidates() {
     const auto most = static_cast<std::size_t>(std::max(options_.max_maps, 0));
     const auto paid = static_cast<std::size_t>(total_weight(fit_) / tuning_.weight_per_map);
@@ -231,7 +231,7 @@ class GridChoice {
     return out;
   }
 
-  // Columns whose pairs are scanned: all, or those that gain most by themselves or in rules.
+  // Columns whose pairs are scanned: all, or the columns that gain most by themselves or in rules.
   std::vector<std::size_t> pair_columns(const GridRows& rows) const {
     std::vector<std::size_t> free;
     for (const GridTerm& curve : curves_)
@@ -277,7 +277,7 @@ class GridChoice {
     return static_cast<std::size_t>(own) + 1;
   }
 
-  // Boosts the curves and these maps; returns half of them, those that are worth most, as long as validation allows.
+  // Boosts the curves and these maps; returns the better half of the maps, as long as validation allows.
   Pairs try_maps(const Pairs& pairs) {
     const Tried& curves = tried_[1];
     fit_.p = curves_p_, other_.p = curves_q_;
@@ -296,7 +296,8 @@ class GridChoice {
     return half;
   }
 
-  // The one with the fewest maps that validation cannot tell from the best; rules alone unless it is clearly better.
+  // The model with the fewest maps that is about as good as the best in validation; rules alone unless it is clearly
+  // better.
   Tried simplest() const {
     const Tried &rules = tried_[0], &top = best();
     std::vector<const Tried*> order{&tried_[1]};
@@ -356,11 +357,11 @@ std::vector<double> cell_weights(const GridRows& rows, const GridTerm& term) {
   return out;
 }
 
-// Whether a bin has no neighbours whose value it could take over: missing values and categories.
+// Whether a bin has no neighbours to take a value from: missing values and categories.
 bool is_apart(const Bins& bins, std::size_t bin) { return bin == 0 || bins.is_categorical; }
 
-// From tables to what models have: maps show what the curves do not, curves have the mean zero, and neighbours of equal
-// values become one.
+// Turns tables into the form that models have: maps show what the curves do not, curves have the mean zero, and
+// neighbouring bins of equal values are merged.
 class GridWriter {
  public:
   GridWriter(const std::vector<BinnedColumn>& columns, std::vector<GridTerm> terms, std::vector<GridTable> tables,
@@ -490,14 +491,14 @@ class GridWriter {
   std::vector<double> prior_;  // [channel]
 };
 
-// Rows that the choice is made on: those of the path, and further ones that its rules have not seen. Rows are in random
-// order, so that any first ones are a random part.
+// The rows for the choice: the rows of the path, and further rows that its rules were not fitted on. Rows are in random
+// order, so the first ones are always a random part.
 struct ChoiceRows {
   std::vector<Row> fit, other;
 };
 
-// Whether further rows validate, [row]: those of groups that validate the path do, those of groups that it is fitted on
-// do not, and of other groups one in so many does.
+// Whether further rows validate, [row]. A group that validates the path also validates here; a group that the path is
+// fitted on does not. Among the other groups, one in `one_in` validates.
 std::vector<char> validating_groups(const Sample& sample, const std::vector<Row>& fit, const std::vector<Row>& other,
                                     std::uint64_t one_in) {
   std::unordered_map<double, char> known;
@@ -529,7 +530,7 @@ ChoiceRows choice_rows(const Sample& sample, const std::vector<Row>& fit, const 
   return out;
 }
 
-// The curves of all columns, or of the best ones where there are hundreds.
+// The curves of all columns, or of the best columns if there are hundreds.
 std::vector<GridTerm> curves_of(const std::vector<BinnedColumn>& columns, const GridRows& rows,
                                 const std::vector<double>& used, const GridOptions& options, const Tuning& tuning,
                                 ThreadPool& pool) {

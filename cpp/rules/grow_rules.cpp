@@ -17,8 +17,8 @@ namespace {
 
 constexpr std::uint64_t kSeedsPerTurn = 64;  // more than there are parts, each of which has a seed
 
-// Where conditions may begin and end. Paths scan the first rows of those that they are fitted on. At least half of any
-// rows of a class are fitted on, so that these are among twice as many.
+// Where conditions may begin and end. A path scans the first rows of its fitting rows. It is fitted on at least half of
+// the rows of each class, so the first 2 n rows contain the n rows that it scans.
 Grid make_candidates(const Sample& sample, const RuleOptions& options, ThreadPool& pool) {
   const std::size_t n_scanned = std::max(options.tuning.most_path_rows, options.tuning.path_rows);
   const std::size_t n_located = 2 * (n_scanned + static_cast<std::size_t>(sample.n_classes));
@@ -28,7 +28,7 @@ Grid make_candidates(const Sample& sample, const RuleOptions& options, ThreadPoo
                         options.tuning, pool);
 }
 
-// The best choices of the start that is best, whose weights are averaged.
+// The best choices of the best start; their weights are averaged.
 std::vector<Choice> best_of_start(const std::vector<Choice>& tried, std::size_t n_most) {
   std::vector<Choice> out;
   for (const Choice& choice : tried)
@@ -60,7 +60,7 @@ Weights averaged(Path& path, const std::vector<Choice>& chosen, const Tuning& tu
   return mean;
 }
 
-// What is left of the path, without rules that have no weight because their sign allows them none.
+// The rules of the path, without rules whose sign constraint leaves them no weight.
 LearnedRules learned(const Path& path, const Pruned& pruned, double ridge, int n_classes) {
   LearnedRules out;
   const std::vector<RuleColumn> columns = path.columns();
@@ -80,8 +80,8 @@ LearnedRules learned(const Path& path, const Pruned& pruned, double ridge, int n
   return out;
 }
 
-// Curves and maps behind the rules, chosen where one path was validated: what its rules leave over is known for rows
-// that they were not fitted on.
+// Curves and maps behind the rules, chosen if one path was validated: its residuals are available for rows that its
+// rules were not fitted on.
 void add_grids(const Task& task, const Choices& choices, const RuleOptions& options, LearnedRules& out) {
   const int n_classes = task.n_classes();
   if (!choices.path || options.max_maps < 0 || options.words || n_classes < 2) return;
@@ -121,8 +121,8 @@ Pruned pruned(const Grown& from, const Task& task, const RuleOptions& options) {
   return prune(from.path->fit_rows(), from.path->columns(), from.weights, own, task.tuning, task.pool);
 }
 
-// How many paths are averaged: one path follows the noise of the rows that it was grown on. Small tables have one, since
-// their numbers were tuned with one; large tables need no more, since their noise is small.
+// The number of paths to average: one path follows the noise of the rows that it was grown on. Small tables have one
+// path, since they were tuned with one; large tables need no more, since their noise is small.
 std::size_t n_paths(const Task& task) {
   const Tuning& tuning = task.tuning;
   const std::size_t n = task.sample.n_rows;
@@ -131,8 +131,8 @@ std::size_t n_paths(const Task& task) {
   return std::clamp<std::size_t>(affordable, 1, tuning.most_parts);
 }
 
-// Adds the rules of paths that other parts of the rows were left out of, and takes the mean of all weights. These paths
-// go as far as validation chose, and no more rules are kept than of the first one alone.
+// Adds the rules of paths that leave out other parts of the rows, and takes the mean of all weights. These paths grow
+// to the size that validation chose, and no more rules are kept than the first path alone would keep.
 void add_parts(Grown& to, std::size_t n, std::uint64_t seed, const Task& task, const RuleOptions& options) {
   const Tuning& tuning = task.tuning;
   to.max_rules = pruned(to, task, options).kept.size();
@@ -156,7 +156,7 @@ void add_parts(Grown& to, std::size_t n, std::uint64_t seed, const Task& task, c
   }
 }
 
-// turn: of the effort; each one has its own seed, and cuts the rows into other parts.
+// turn: each turn of the effort has a different seed and cuts the rows into different parts.
 Grown grown(const Task& task, const RuleOptions& options, int turn, const Path*& growing) {
   const Tuning& tuning = task.tuning;
   const std::uint64_t seed = options.seed + kSeedsPerTurn * static_cast<std::uint64_t>(turn);
@@ -164,7 +164,7 @@ Grown grown(const Task& task, const RuleOptions& options, int turn, const Path*&
   Choices choices = choose(task, std::max(tuning.grown_rules, options.max_rules), seed, turn);
   const std::vector<Choice> chosen = best_of_start(choices.tried, tuning.averaged);
 
-  // The path on all rows, which begins with the rules that validation found where it followed one path alone.
+  // The path on all rows. If validation followed only one path, it begins with the rules of that path.
   const std::size_t affordable = std::max(tuning.most_fitted_work / task.n_channels(), tuning.min_fitted_rows);
   // By key, so any first ones are a random part.
   std::vector<Row> rows(std::min({task.sample.n_rows, tuning.fitted_rows, affordable}));
@@ -179,8 +179,8 @@ Grown grown(const Task& task, const RuleOptions& options, int turn, const Path*&
   return out;
 }
 
-// Adds the rules of models of other turns, equal ones joined, and takes the mean of all weights. As many rules are kept as
-// one such model keeps, in the mean.
+// Adds the rules of models of other turns, joins equal rules, and takes the mean of all weights. Keeps the mean number
+// of rules of these models.
 void add_turns(Grown& first, const Task& task, const RuleOptions& options, const Path*& growing) {
   const double part = 1.0 / options.effort;
   std::size_t n_kept = pruned(first, task, options).kept.size();

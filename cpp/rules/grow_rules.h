@@ -18,10 +18,10 @@ struct RuleOptions {
   std::size_t max_rules = 150;
   std::size_t max_conditions = 3;
   double prune = 0.0015;           // mean divergence that pruning may cost; 0: none
-  double min_rule_worth = 0;       // share of what all rules know that each rule must keep
+  double min_rule_worth = 0;       // share of the information of all rules that each rule must be worth
   int effort = 1;                  // models of other seeds and other parts that are averaged, at the size of one
   std::vector<int> monotone = {};  // [column], two classes: sign of the second one's score; empty: none
-  std::optional<std::vector<Condition>> words = {};  // that conditions are; none: ramps and sets of categories
+  std::optional<std::vector<Condition>> words = {};  // the allowed conditions; none: ramps and sets of categories
   int n_threads = 1;
   std::uint64_t seed = 0;
   int max_maps = 25;  // 0: curves alone; -1: neither curves nor maps
@@ -32,8 +32,8 @@ struct LearnedRules {
   std::vector<Rule> rules;
   std::vector<double> weight;   // [rule][class], each rule's sum is zero
   std::vector<double> prior;    // [class], their sum is zero
-  std::vector<double> ridge;    // [rule]: that the best choice of inner validation puts on its standardised weight
-  std::vector<Choice> choices;  // what inner validation has seen, the best first
+  std::vector<double> ridge;    // [rule]: ridge of the best choice on its standardised weight
+  std::vector<Choice> choices;  // what inner validation has tried, the best first
   std::size_t n_grown = 0;      // rules before pruning
   std::size_t n_averaged = 0;   // choices whose weights were averaged
   double divergence = 0;        // from the answers before pruning

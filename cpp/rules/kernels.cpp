@@ -10,7 +10,8 @@ namespace ferl::rules {
 
 namespace {
 
-// Of eight rows, those that bits name have a value each, in a sequence: which one a row has.
+// Eight rows have a bit each. The rows with a set bit have values in sequence: at[bits][row] is the index of a row's
+// value.
 struct ValueOfRow {
   std::uint8_t at[256][8];
   constexpr ValueOfRow() : at() {

@@ -13,17 +13,17 @@ inline constexpr std::size_t kMaxKnots = 24;  // of a feature: the room that arr
 inline constexpr std::size_t kKnotsAtOnce =
     8;  // the most that an instruction set takes together: arrays are padded so far
 static_assert(kMaxKnots % kKnotsAtOnce == 0);
-inline constexpr std::size_t kWidth = 8;    // rows come in multiples of it; those added have no weight
+inline constexpr std::size_t kWidth = 8;    // rows come in multiples of it; padding has no weight
 inline constexpr std::size_t kBlock = 256;  // rows whose scores stay in the first-level cache
 
 inline constexpr std::size_t kTriangle = 8;  // rows of a triangular matrix come in multiples of it
 
 inline std::size_t padded(std::size_t n) { return (n + kWidth - 1) / kWidth * kWidth; }
 
-// Sums over a feature's bins (values between two knots), and below each knot; positions run from 0 to 1. In arrays of
-// knots the entries up to the next multiple of kKnotsAtOnce, which are of no knot, are finite.
+// Sums over a feature's bins (values between two knots), and below each knot; positions run from 0 to 1. Arrays of
+// knots are padded with finite entries up to the next multiple of kKnotsAtOnce.
 struct BinSums {
-  std::size_t n_knots, n_channels;            // channels: those of the gradient, then h w and h w^2
+  std::size_t n_knots, n_channels;            // channels: gradients, then h w and h w^2
   const double* knot;                         // [knot]
   const double *below, *below_x;              // [channel][kMaxKnots]: sum, and sum of v x, below a knot
   const double* below_x2;                     // [knot]: of h w^2 x^2
@@ -54,23 +54,24 @@ struct Kernels {
   void (*products)(const float* const* firing, std::size_t n_rules, std::size_t n_channels, std::size_t first,
                    std::size_t n, const float* r, double* sum);
   // Turns scores into weighted residuals p - t of n rows, and returns their log-loss. One score: of the second of two
-  // classes over the first. target[c * stride + i]; null: label says the class.
+  // classes over the first. target[c * stride + i]; null: `label` holds the class.
   double (*residuals)(float* score, std::size_t n_channels, std::size_t n, const float* weight, const Label* label,
                       const float* target, std::size_t stride);
-  // Turns scores into probabilities, [channel][stride], n a multiple of kWidth; one score: of the second of two classes.
+  // Turns scores into probabilities, [channel][stride], n a multiple of kWidth; one score: the second of two classes.
   void (*probabilities)(float* score, std::size_t n_channels, std::size_t n, std::size_t stride);
   // Adds rows to their bins of some features. row: [i][n_channels], a multiple of four, the last of which stands for
   // x^2.
   void (*fill_bins)(const BinsToFill* feature, std::size_t n_features, const Row* index, std::size_t n,
                     const float* row, std::size_t n_channels);
-  // row: [i][n_channels] of all rows, times the firing of those listed into out, the last channels twice: h w and h w^2.
+  // Writes the listed rows times their firing w to out; row: [i][n_channels]. After the gradients come h w and h w^2;
+  // the last channel repeats h w^2.
   void (*weigh_rows)(const float* row, const Row* index, std::size_t n, const float* firing, std::size_t n_channels,
                      std::size_t n_gradients, float* out);
   // Sums over the bins of fill_bins, up to each of n_knots: below and below_x as in BinSums, of all n_channels.
   void (*add_bins)(const float* sum, std::size_t n_knots, std::size_t n_channels, const double* knot, double* below,
                    double* below_x);
-  // Of all n_channels of the bins of fill_bins: share times the sum of bin n_bins, then for each bin before it
-  // base times the sum plus slope times the sum of v x.
+  // For each of the n_channels of the bins of fill_bins: share times the sum of bin n_bins, plus, for each bin before
+  // it, base times the sum plus slope times the sum of v x.
   void (*add_word)(const float* sum, std::size_t n_bins, std::size_t n_channels, const double* base,
                    const double* slope, double share, double* out);
   // Turns the upper half of a symmetric matrix, [n][n], into U with U' U equal to it. Below the diagonal anything
@@ -86,8 +87,8 @@ struct Kernels {
                              float* firing);
   // The bits that unpack() takes, of n rows, a multiple of kWidth; returns how many are between 0 and 1.
   std::size_t (*mark)(const float* firing, std::size_t n, std::uint8_t* is_between, std::uint8_t* is_one);
-  // Firings of n rows, a multiple of kWidth, from bits of kWidth rows each and the values of those that are between 0
-  // and 1; kWidth values may be read from where the last ones begin.
+  // Firings of n rows, a multiple of kWidth, from bits for each kWidth rows and the values between 0 and 1. The kernel
+  // may read kWidth values from where the last ones begin.
   void (*unpack)(const std::uint8_t* is_between, const std::uint8_t* is_one, const float* value, std::size_t n,
                  float* out);
   // Two classes: odds of chances p of the second one times factors; neither class gets less than `least`.

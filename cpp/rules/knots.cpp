@@ -40,7 +40,7 @@ std::vector<std::pair<double, double>> sorted_values(const Sample& sample, const
   RowSorter()(rows);
   std::vector<std::pair<double, double>> out;
   out.reserve(rows.size());
-  std::size_t first = 0;  // of those that equal the last one
+  std::size_t first = 0;  // the first value equal to the last one
   const auto sort_equal = [&] {
     const auto from = out.begin() + static_cast<std::ptrdiff_t>(first);
     if (!std::is_sorted(from, out.end())) std::sort(from, out.end());

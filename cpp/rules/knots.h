@@ -1,5 +1,5 @@
-// Knots of the columns: the values where conditions may begin and end, and where each row lies between them. They are
-// those of the whole sample, so that all paths of inner validation share them; they know nothing of the classes.
+// Knots of the columns: the values where conditions may begin and end, and where each row lies between them. They come
+// from the whole sample, so that all paths of inner validation share them; they do not depend on the classes.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct Feature {
   bool has_missing = false;
   // Numbers:
   std::vector<double> knots;  // ascending; values beyond the first and the last count as these
-  // The next three are padded to kMaxKnots, as the kernels read them: entries of no knot are finite.
+  // position, share_below and share_below_x are padded to kMaxKnots for the kernels; the padding is finite.
   std::vector<double> position;                    // of the knots, from 0 to 1
   std::vector<double> share_below, share_below_x;  // of the known weight; sums of weight times position
   // Categories:
@@ -40,7 +40,7 @@ struct Feature {
 };
 
 struct Grid {
-  std::size_t n_rows = 0;  // that scans may ask for
+  std::size_t n_rows = 0;  // rows that scans may use
   std::vector<Feature> features;
   std::vector<std::uint8_t> bin;             // [feature][row]: the knot below; the last one where the value is missing
   std::vector<float> offset;                 // [feature][row]: from the knot below (0) to the one above (1)
@@ -48,14 +48,14 @@ struct Grid {
   std::vector<std::size_t> code_of_feature;  // where a categorical feature's codes begin
 };
 
-// How many knots a number gets at most.
+// The most knots of a number.
 std::size_t knots_per_feature(const Sample& sample, const Tuning& tuning);
 
-// Weighted quantiles with both ends, or all values where they are few; without ends that lie very far out. None: the
+// Weighted quantiles with both ends, or all values if they are few; without ends that lie very far out. Empty: the
 // column is constant.
 std::vector<double> choose_knots(const Sample& sample, Column column, std::size_t most, const Tuning& tuning);
 
-// n_located: of so many rows, the first ones, the grid says where they lie.
+// The grid holds the positions of the first n_located rows.
 Grid make_grid(const Sample& sample, std::size_t n_located, const Tuning& tuning, ThreadPool& pool);
 
 }  // namespace ferl::rules

@@ -24,7 +24,7 @@ std::vector<SignedRule> linear_rules(const Task& task, const PathRows& rows) {
   for (std::size_t i = 0; i < n; ++i)
     prior[static_cast<std::size_t>(rows.label[i])] += rows.weight[i], total += rows.weight[i];
   double spread = 0;  // h of every row, without any rule
-  // Of single words the ridge takes care: of 200 classes none has the rows that a concept of few classes would need.
+  // Single words need only the ridge: with 200 classes, no class has the rows that a concept of few classes would need.
   const int n_shared = task.single_words ? 1 : std::max(1, task.n_classes() - 1);
   for (const double p : prior) spread += p / total * (1 - p / total) / n_shared;
   const std::size_t n_tasks = (conditions.size() + chunk - 1) / chunk;

@@ -8,7 +8,7 @@
 
 namespace ferl::rules {
 
-// Full ramps, single categories or words, those first that alone gain most over the prior.
+// Full ramps, single categories or words; the condition that gains most over the prior by itself comes first.
 std::vector<SignedRule> linear_rules(const Task& task, const PathRows& rows);
 
 }  // namespace ferl::rules

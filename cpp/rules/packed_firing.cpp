@@ -8,13 +8,13 @@ namespace ferl::rules {
 
 namespace {
 
-constexpr std::size_t kBitNumbers = 2 * kBlock / kWidth / sizeof(float);  // as many floats as the bits of a block take
+constexpr std::size_t kBitNumbers = 2 * kBlock / kWidth / sizeof(float);  // floats that the bits of a block take
 
 }  // namespace
 
 PackedFiring::PackedFiring(const float* firing, std::size_t n) {
   const std::size_t n_blocks = (n + kBlock - 1) / kBlock;
-  std::vector<std::uint8_t> bits(n_blocks * 2 * kBlock / kWidth, 0);  // [block]: those between, those that are one
+  std::vector<std::uint8_t> bits(n_blocks * 2 * kBlock / kWidth, 0);  // [block]: bits between 0 and 1, bits of 1
   std::size_t n_between = 0;
   for (std::size_t block = 0; block < n_blocks; ++block) {
     std::uint8_t* own = bits.data() + block * 2 * kBlock / kWidth;

@@ -1,5 +1,5 @@
-// The firings of a rule on many rows in less memory, bit by bit the same: most of them are 0 or 1, and of these a bit
-// each says which. On 200,000 rows 150 rules took four times the memory of 20 columns; packed they take one time.
+// The firings of a rule on many rows in less memory, bit by bit the same: most firings are 0 or 1, and one bit stores
+// each of these. On 200,000 rows 150 rules took four times the memory of 20 columns; packed they take the same memory.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ class PackedFiring {
   // The firings of n rows, a multiple of kWidth; `first` is a multiple of kBlock, n at most kBlock.
   void unpack(std::size_t first, std::size_t n, float* out) const {
     const float *own = data_.data() + begin_[first / kBlock], *next = data_.data() + begin_[first / kBlock + 1];
-    // What the next rows need lies behind, and is fetched while all rules are unpacked. It may be beyond the end.
+    // The data of the next rows follow, and are fetched while all rules are unpacked. They may lie beyond the end.
     for (std::size_t at = 0; own + at < next; at += 64 / sizeof(float)) __builtin_prefetch(next + at);
     const auto* bits = reinterpret_cast<const std::uint8_t*>(own);
     kernels().unpack(bits, bits + kBlock / kWidth, own + 2 * kBlock / kWidth / sizeof(float), n, out);
@@ -27,8 +27,8 @@ class PackedFiring {
 
  private:
   std::vector<std::uint32_t> begin_;  // [kBlock rows], and where the last ones end
-  // Of kBlock rows each: bits of those between 0 and 1, bits of those that are 1, the values of the former. At the end
-  // kWidth numbers more, since whole vectors are loaded.
+  // For each kBlock rows: bits of the firings between 0 and 1, bits of the firings of 1, then the values between 0 and
+  // 1. At the end kWidth more numbers, since whole vectors are loaded.
   std::vector<float> data_;
 };
 

@@ -12,7 +12,7 @@ namespace ferl::rules {
 
 namespace {
 
-// The first weights of a rule, [channel]: a share of a Newton step for each class, by the residuals of the scanned rows.
+// The first weights of a rule, [channel]: a share of a Newton step for each class, from residuals of the scanned rows.
 std::vector<double> first_weights(const Task& task, const PathRows& rows, const ScanRows& scanned,
                                   const Residuals& residuals, const FiredRule& rule) {
   const Tuning& tuning = task.tuning;
@@ -120,8 +120,8 @@ void Path::redraw(const Dice& dice) {
   scanner_.set_rows(rows);
 }
 
-// The best candidate that is no rule yet joins; after some rules also the next one that is different enough. False: none
-// gains anything.
+// Adds the best candidate that is no rule yet; after some rules also the next candidate that is different enough.
+// Returns false if no candidate gains anything.
 bool Path::join_best(const std::vector<Candidate>& found, const Residuals& residuals, std::size_t n) {
   const Tuning& tuning = task_.tuning;
   const auto first = std::find_if(found.begin(), found.end(),

@@ -13,7 +13,7 @@
 
 namespace ferl::rules {
 
-// Where a path starts, and what it asks of a condition.
+// Where a path starts, and what a condition must gain.
 struct Start {
   bool linear;  // with a ramp over the whole range of the best features: logistic regression is inside the model
   double tau;   // gain that each condition costs
@@ -27,10 +27,11 @@ class Path {
   Path(const Path&) = delete;
   Path& operator=(const Path&) = delete;
 
-  // Adds rules until there are n, or no candidate gains anything: those of the path that is followed, then new ones.
+  // Adds rules until there are n, or until no candidate gains anything: first the rules of the followed path, then new
+  // ones.
   void grow_to(std::size_t n);
 
-  // Adds the rules of another path on the same rows, its weights to those of equal rules.
+  // Adds the rules of another path on the same rows. The weights of equal rules are added up.
   void absorb(const Path& other, const Weights& more, Weights& weights);
 
   // Frees what is needed to grow or to fit: the rules stay, to be followed.

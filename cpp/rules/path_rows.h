@@ -23,7 +23,7 @@ struct Task {
   ThreadPool& pool;
   std::size_t max_conditions = 3;
   std::vector<int> monotone = {};  // [column], of the second class's score; empty: none
-  bool single_words = false;       // every rule is one word that somebody gave
+  bool single_words = false;       // every rule is one given word
 
   int n_classes() const { return sample.n_classes; }
   std::size_t n_channels() const { return rules::n_channels(sample.n_classes); }

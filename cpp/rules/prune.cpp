@@ -58,9 +58,9 @@ class Pruner {
   }
 
  private:
-  // Of all smaller rule bases, the one with the least divergence plus worth times its number of rules. A share of what
-  // all rules know, not a number of nats: where one class is rare, few nats are all there is. But at most so many nats
-  // as the share says, or many classes would be left with too few rules.
+  // Takes the smaller rule base with the least divergence plus worth times its number of rules. The worth is a share of
+  // the information of all rules, not a number of nats: if one class is rare, the information is only a few nats. The
+  // information counts as at most one nat, or a model of many classes would keep too few rules.
   void drop_what_is_worth_little() {
     const double worth = options_.worth * std::min(1.0, information());
     const auto cost = [&](const Pruned& own) { return own.divergence + worth * static_cast<double>(own.kept.size()); };
@@ -133,7 +133,8 @@ class Pruner {
                                   inverse.begin() + static_cast<std::ptrdiff_t>((worst + 1) * n));
       const std::vector<double> gone(w.begin() + static_cast<std::ptrdiff_t>(worst * e),
                                      w.begin() + static_cast<std::ptrdiff_t>((worst + 1) * e));
-      // Rounding has lost its pivot where weights are so large that the ridge counts for nothing: the refit alone mends.
+      // If weights are so large that the ridge is negligible, rounding loses the pivot: only the refit corrects the
+      // weights.
       const bool has_pivot = q[worst] > kLeastPivot;
       for (std::size_t k = 0; has_pivot && k < n; ++k) {
         const double part = q[k] / q[worst];
@@ -173,7 +174,7 @@ class Pruner {
     return out;
   }
 
-  // Of the ridge normal matrix with the constant eliminated.
+  // The inverse of the ridge normal matrix with the constant eliminated.
   std::vector<double> inverse_curvature(const std::vector<RuleColumn>& rules) const {
     const std::size_t n = rules.size();
     Refit refit(rows_, rules, pool_, tuning_);

@@ -12,7 +12,7 @@ namespace ferl::rules {
 struct PruneOptions {
   double tolerance = 0.0015;    // mean Kullback-Leibler divergence from the whole model; 0: only the budget counts
   std::size_t max_rules = 150;  // never more are left
-  double worth = 0;             // share of what all rules know that each rule must keep; 0: nothing is asked
+  double worth = 0;             // share of the information of all rules that each rule must be worth; 0: any
   double ridge = 10;            // of the whole model
 };
 
@@ -22,7 +22,7 @@ struct Pruned {
   double divergence = 0;
 };
 
-// rows: with labels or targets that are not looked at.
+// rows: their labels and targets are ignored.
 Pruned prune(FitRows rows, const std::vector<RuleColumn>& rules, const Weights& weights, const PruneOptions& options,
              const Tuning& tuning, ThreadPool& pool);
 

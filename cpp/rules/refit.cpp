@@ -12,7 +12,7 @@ namespace ferl::rules {
 namespace {
 
 constexpr std::size_t kPiece = 8 * kBlock;  // rows a task: fixed, so that sums do not depend on the threads
-constexpr double kLeastDeviation = 1e-6;    // of a firing, which is divided by it: that of a rule which never fires
+constexpr double kLeastDeviation = 1e-6;    // the least divisor of a firing, for a rule that never fires
 constexpr double kLeastCurvature = 1e-12;   // along a step that is remembered, which is divided by it
 
 double dot(const std::vector<double>& a, const std::vector<double>& b) {
@@ -62,7 +62,7 @@ namespace {
 // The firings of rules on some rows, at most kBlock at a time, whether they are packed or not.
 class Firings {
  public:
-  // Of rows before `end`; where these are packed, blocks begin at multiples of kBlock.
+  // Firings of the rows before `end`; if these are packed, blocks begin at multiples of kBlock.
   Firings(const std::vector<RuleColumn>& rules, std::size_t end)
       : rules_(rules), is_packed_(!rules.empty() && end > rules[0].n_plain) {
     for (const RuleColumn& rule : rules) firing_.push_back(rule.firing);
@@ -270,7 +270,7 @@ const std::vector<double>& Refit::curvature(const Weights& weights) {
   return curvature_;
 }
 
-// Halves the step until the objective falls enough. Not moved: it does not fall any more.
+// Halves the step until the objective falls enough. Does not move if the objective no longer falls.
 double Refit::search(const std::vector<double>& direction, double slope, std::vector<double>& w,
                      std::vector<double>& new_gradient, double value, bool& moved) {
   std::vector<double> trial(w.size());

@@ -15,7 +15,7 @@
 
 namespace ferl::rules {
 
-// Two classes need one score only: that of the second minus that of the first.
+// Two classes need only one score: the second class's minus the first's.
 inline std::size_t n_channels(int n_classes) { return n_classes == 2 ? 1 : static_cast<std::size_t>(n_classes); }
 
 // v: [rule][channel], b: [channel].
@@ -31,7 +31,7 @@ struct FitRows {
   const float* weight;
   const Label* label;   // null: soft targets
   const float* target;  // [channel][n]: probabilities of the classes, of the second one where there is one channel
-  const float* offset = nullptr;  // [channel][n]: scores that come before those of the rules; null: none
+  const float* offset = nullptr;  // [channel][n]: scores to add to the rules' scores; null: none
 };
 
 // Mean and standard deviation of a rule's firing over rows.
@@ -42,9 +42,9 @@ FiringMoments firing_moments(const float* firing, const float* weight, std::size
 
 inline constexpr double kNoLimit = 1e300;
 
-// A rule as a refit sees it.
+// A rule in the form that a refit needs.
 struct RuleColumn {
-  const float* firing;  // [row]; where the firings of all rows are packed, of the first n_plain
+  const float* firing;  // [row]; only the first n_plain if all rows are packed
   FiringMoments moments;
   int sign = 0;                          // of the second class's weight, 0: any; two classes if not
   double max_ridge = kNoLimit;           // whatever the others get
@@ -66,7 +66,7 @@ class Refit {
   // Improves the weights and returns the objective: log-loss plus ridge / 2 times squared standardised weights.
   double fit(const RefitOptions& options, Weights& weights);
 
-  // Normal matrix of the standardised firings, those of the constant first: [1 + rule][1 + rule], without the ridge.
+  // Normal matrix of the constant and the standardised firings, in this order: [1 + rule][1 + rule], without the ridge.
   const std::vector<double>& curvature(const Weights& weights);
 
  private:
@@ -89,8 +89,8 @@ class Refit {
   std::size_t n_rules_, n_channels_;
   double ridge_ = 0;
   std::vector<double> curvature_;
-  // What was evaluated last, in single precision, and the loss and slopes it had: the next fit, by another ridge, begins
-  // where the last one ended.
+  // The last weights evaluated, in single precision, with their loss and slopes: the next fit, with another ridge,
+  // begins where the last one ended.
   struct {
     std::vector<float> v, b;
     std::vector<double> sums;  // the loss, then the slopes

@@ -1,5 +1,5 @@
-// Rows that stand for many equal ones. As one row each they would lie in one part of inner validation, or outside of the
-// rows that a step looks at, with all their weight.
+// Rows that stand for many equal ones. A whole row would lie with all its weight in one part of inner validation, or
+// outside the rows that a step scans.
 #pragma once
 
 #include <optional>
@@ -9,10 +9,10 @@
 
 namespace ferl::rules {
 
-// The sample with such rows taken apart into pieces, each with a key and a place of its own; none where there are none.
-// Rows of great weight alone stay whole, since weights of surveys are no repetitions: validation on pieces of the rows
-// that were fitted would choose rules that know them by heart. A row is a repetition if its values come with other
-// classes as well, or if it weighs many times as much as others.
+// Returns the sample with repeated rows taken apart into pieces, each with a separate key and position; nothing if no
+// row is repeated. A row is a repetition if its values also occur with other classes, or if it weighs many times as
+// much as other rows. Other heavy rows stay whole, since survey weights are no repetitions: validation on pieces of the
+// fitted rows would choose rules that memorise them.
 std::optional<Sample> repeated_rows_apart(const Sample& sample, const Tuning& tuning);
 
 }  // namespace ferl::rules

@@ -11,7 +11,7 @@ namespace ferl::rules {
 
 namespace {
 
-// Signs that project many classes on few directions, [channel][gradient]; empty where they are few already.
+// Signs that project many classes on few directions, [channel][gradient]; empty if they are few already.
 std::vector<double> random_projection(std::size_t n_channels, std::size_t n_gradients, const Dice& dice) {
   std::vector<double> out;
   if (n_channels == n_gradients) return out;

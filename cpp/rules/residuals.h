@@ -1,4 +1,4 @@
-// What rules so far leave unexplained, on the rows that a step scans.
+// The residuals of the rules so far, on the rows that a step scans.
 #pragma once
 
 #include <vector>
@@ -13,10 +13,10 @@ struct ScanRows {
   double scale = 1;
 };
 
-// How many rows a scan takes: fewer where there are many features or classes.
+// The number of rows of a scan: fewer with many features or classes.
 std::size_t n_scan_rows(const Task& task);
 
-// So many rows of the path at random, or all of them, where they are no more.
+// This number of rows of the path at random, or all rows if there are no more.
 ScanRows draw_scan_rows(const Task& task, const PathRows& rows, std::size_t n_wanted, const Dice& dice);
 
 struct Residuals {

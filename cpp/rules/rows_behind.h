@@ -1,5 +1,5 @@
-// How many training rows an answer averages: the inverse of its leverage in the ridge regression that the weights of the
-// rules come from. A row that few training rows resemble in the rules that apply to it has a high leverage.
+// The number of training rows that an answer averages: the inverse of its leverage in the ridge regression of the rule
+// weights. A row that few training rows resemble in the rules that apply to it has a high leverage.
 #pragma once
 
 #include <cstddef>
@@ -12,20 +12,20 @@ namespace ferl {
 
 class RowsBehind {
  public:
-  // products: [1 + n_rules][1 + n_rules], sums over the training rows of their weight times the products of two firings,
-  // a one first. ridge: [rule], on the weight of the standardised firing. curvature: of the loss of a row by its scores.
-  // support: [cell], the training weight in each cell of curves and maps.
+  // products: [1 + n_rules][1 + n_rules], sums over the training rows of weight times the products of two firings; the
+  // first firing is constant one. ridge: [rule], on the weight of the standardised firing. curvature: of the loss of a
+  // row by its scores. support: [cell], the training weight in each cell of curves and maps.
   RowsBehind(const std::vector<double>& products, const std::vector<double>& ridge, double curvature,
              const std::vector<double>& support);
 
   std::size_t n_rules() const { return mean_.size(); }
   std::size_t n_padded() const { return n_padded_; }
   double standardised(std::size_t rule, double firing) const { return (firing - mean_[rule]) * per_deviation_[rule]; }
-  // How much a cell adds to the leverage of a row: as much as one of its rows has in their mean.
+  // What a cell adds to the leverage of a row: the leverage of one of its rows in their mean.
   double thinness(std::size_t cell) const { return thinness_[cell]; }
   std::size_t n_cells() const { return thinness_.size(); }
-  // The parts that other implementations of the same count need: mean and inverse deviation of each firing, the triangle
-  // as a matrix [n_rules][n_rules], and the leverage of the mean row.
+  // The parts that other implementations of the same count need: mean and inverse deviation of each firing, the
+  // triangle as a matrix [n_rules][n_rules], and the leverage of the mean row.
   const std::vector<double>& mean() const { return mean_; }
   const std::vector<double>& per_deviation() const { return per_deviation_; }
   std::vector<double> triangle() const;

@@ -10,7 +10,7 @@ namespace ferl::rules {
 namespace {
 
 constexpr std::size_t kFilledAtOnce = 4;                                  // features
-constexpr std::size_t kMostPadded = (kMaxGradients + 2 + 3) / 4 * 4 + 4;  // channels, with those that pad them
+constexpr std::size_t kMostPadded = (kMaxGradients + 2 + 3) / 4 * 4 + 4;  // channels, padding included
 
 }  // namespace
 
@@ -256,7 +256,7 @@ Found Scanner::best_set(std::size_t f, const Rows& rows, int sign) const {
     }
     double s1 = of(h), s2 = set.v[h2] + share * share * missing[h2];
     double o1 = total[h] - s1, o2 = total[h2] - 2 * of(h2) + s2;
-    // All rows but those of a rare category are no better supported than that category.
+    // A rule on all rows outside a rare category rests on no more rows than a rule on that category.
     if (!(s1 * s1 > least_weight_ * s2) || !(o1 * o1 > least_weight_ * o2)) return -1.0;
     if (is_complement) std::swap(s1, o1), std::swap(s2, o2);
     return unit_ * up / (std::max(s2 - s1 * s1 / sum_h_, 0.0) + smoothing_);

@@ -23,7 +23,7 @@ struct Found {
 };
 
 Condition condition_of(const Feature& feature, const Found& found, bool up);
-// What a rule can say of the feature alone: its full ramp, each category, each word.
+// The simplest conditions on a feature: its full ramp, each category, each word.
 std::vector<Condition> single_conditions(const Feature& feature);
 Condition ramp(const Feature& feature, std::size_t low, std::size_t high);
 Condition single_category(const Feature& feature, std::size_t category);
@@ -43,20 +43,20 @@ class Scanner {
   std::size_t n_rows() const { return rows_.size(); }
   const std::vector<Row>& rows() const { return rows_; }
 
-  // For rules that begin with conditions that fire by `base` ([row]; empty: no condition yet) and whose weight must
-  // have `sign` (0: any). Features not listed are not scanned. Of the features only the n_best ones are asked for, the
-  // first of equals first, by "up" and by "down": of the others what is found may be less than the best.
+  // Scans for rules whose conditions so far fire by `base` ([row]; empty: no condition yet) and whose weight must have
+  // `sign` (0: any). Features not listed are not scanned. Only the n_best features by "up" and by "down", the first of
+  // equals first, are searched in full: for other features, the result may be less than the best.
   std::vector<Found> scan(const std::vector<float>& base, int sign, const std::vector<std::size_t>& features,
                           std::size_t n_best, ThreadPool& pool) const;
 
  private:
-  struct Rows {  // those with a firing, and what they add to sums
+  struct Rows {  // the rows with a firing, and what they add to sums
     std::vector<Row> index;
     const float* value;          // [row][channel], padded to a multiple of four channels
     std::vector<float> weighed;  // what value points to, unless all rows fire fully
     bool all = false;
   };
-  // Gains below which a feature is none of the best, as those before it say.
+  // A feature that gains less than these bounds is not among the best; earlier features set the bounds.
   struct Bounds {
     double up = -1, down = -1;
   };
@@ -68,7 +68,7 @@ class Scanner {
     double sum_x2(std::size_t q) const { return sum_x(q, n_padded - 1); }  // of h w^2
   };
   Rows weigh(const std::vector<float>& base) const;
-  // Of some features, none of them with sets of categories; the sums stay until the next call.
+  // Fills the bins of some features, without sets of categories; the sums stay until the next call.
   void fill(const std::size_t* features, std::size_t n_features, const Rows& rows, Bins* bins) const;
   Found best_ramp(std::size_t feature, const Bins& bins, int sign, const Bounds& bounds) const;
   Found best_word(std::size_t feature, const Bins& bins, int sign) const;

@@ -137,7 +137,7 @@ void ScoreProof::set_box(double radius, const double* scale) {
   settle();
 }
 
-// Corners at which no condition says anything new are left out.
+// Corners that change no membership are left out.
 void ScoreProof::move(Axis& axis, Interval interval) {
   axis.interval = interval;
   const std::size_t n = axis.nodes.size();
@@ -149,7 +149,7 @@ void ScoreProof::move(Axis& axis, Interval interval) {
   said.resize(n * static_cast<std::size_t>(last - first + 2));
   axis.bins.clear();
   const auto bin_of = [&](double x) { return axis.input == kNoInput ? 0 : weights_.curves.inputs[axis.input].bin(x); };
-  // Keeps the point that was written behind the others, unless it says what the last one says.
+  // Keeps the point that was written after the others, unless it equals the last one.
   auto keep_point = [&](Bin bin) {
     const double* point = said.data() + axis.n_points * n;
     if (axis.n_points > 0 && axis.bins.back() == bin && std::equal(point, point + n, point - n)) return;
@@ -303,7 +303,7 @@ double ScoreProof::least_lead(Label other, double support) const {
   if (!std::isfinite(tolerance)) return kInfinity;
   const double ahead = (1 - support) * base_lead(other) - needed_lead(other);
   if (support > 0) return tolerance - ahead / support;
-  // Without support the frequencies decide; just before, of those that are equal, the weights.
+  // Without support the class frequencies decide; just before that, the weights decide between equal frequencies.
   return ahead > 0 ? -kInfinity : ahead == 0 ? tolerance : kInfinity;
 }
 
@@ -316,8 +316,8 @@ bool ScoreProof::stays_ahead(Label other) {
   return may_stay_ahead(other) && advantage(other).exceeds(least_lead(other));
 }
 
-// A search that moves one column at a time to where the label is weakest: most boxes that are too large are found to be
-// so by it, without tables.
+// A search that moves one column at a time to where the label is weakest: it detects most boxes that are too large,
+// without tables.
 bool ScoreProof::is_behind_somewhere(Label other, double bound) {
   const auto rules = moving_rules();
   at_.clear(), ahead_of_.clear();
@@ -396,7 +396,7 @@ Corners ScoreProof::corners(Column column) {
   return found;
 }
 
-// What stays while a column moves alone. A search asks for many intervals of one column.
+// What stays while a column moves alone. A search needs many intervals of one column.
 void ScoreProof::stand_along(Column column) {
   if (line_.column == column) return;
   line_ = {column, axis_of(column), false, 1, {}, weights_.prior, {}, others()};
@@ -479,8 +479,9 @@ bool ScoreProof::keeps_label(Column column, Interval values) {
   return keeps;
 }
 
-// Between corners the lead of the weights is linear, and so is the support: that of the scores is linear where one of
-// them stays, as is usual. It falls to twice what a proof needs, and to as much below zero if it falls so far.
+// Between corners the lead of the weights is linear, and so is the support. The lead of the scores is linear if one of
+// them is constant, as is usual. Returns where the lead falls to twice what a proof needs, and where it falls as far
+// below zero, if it does.
 std::array<double, 2> ScoreProof::crossing(Column column, double near, double far) {
   stand_along(column);
   if (line_.has_repeats || !std::isfinite(far)) return {kNaN, kNaN};

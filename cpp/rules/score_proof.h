@@ -1,16 +1,16 @@
 // Whether a label stays while a row moves inside a box, for weights of evidence that add up.
 //
-// By how much a class is ahead of another is a sum of products of memberships, each of another column and linear between
-// its corners, and of curves and maps, which are constant on cells. Along every column the sum is linear between corners,
-// so that it is least where each column is at a corner or at an end of its interval: a search among finitely many rows,
-// see corner_grid.h.
+// The lead of one class over another is a sum of products of memberships, and of curves and maps. Each membership
+// depends on one column and is linear between its corners; curves and maps are constant on cells. Along every column
+// the sum is linear between corners, so it is least where each column is at a corner or at an end of its interval: a
+// search among finitely many rows, see corner_grid.h.
 //
-// A true answer is a proof, rounding included. Memberships are computed as the walk computes them; tolerances cover that
-// corners are rounded to numbers, and that prediction rounds its sums.
+// A true answer is a proof, rounding included. Memberships are computed as in the walk; tolerances cover the rounding
+// of corners to numbers and the rounding of sums in prediction.
 //
 // The gates mix the summed weights with the scores of the class frequencies, in proportion to one number, the support:
-// the lead of one class over another is linear in it. So the label stays where it is ahead at both ends of the support's
-// interval, with the least lead of the weights in the box. Where support vanishes the label is the most frequent class.
+// the lead of one class over another is linear in it. So the label stays if it is ahead at both ends of the support's
+// interval, with the least lead of the weights in the box. Without any support the label is the most frequent class.
 #pragma once
 
 #include <cstddef>
@@ -34,8 +34,8 @@ class ScoreProof : public RowProof {
 
   // Sets the box to the row itself, whose label is given.
   void stand_at(const MatrixView& x, std::size_t row, Label label);
-  // The other classes, those first that the row's scores favour: they are likely to limit a radius, and of all that come
-  // later no more than one proof is needed.
+  // The other classes, best first by the row's scores: the first ones are likely to limit a radius, and the later ones
+  // then need no more than one proof each.
   std::vector<Label> others() const;
   // The box of a radius around the row; scale: [column], the unit of each column.
   void set_box(double radius, const double* scale);
@@ -46,7 +46,7 @@ class ScoreProof : public RowProof {
   bool is_silent() const { return label_ == most_frequent_ && support_.high == 0; }
   // Whether a quick search finds no row of the box in which the other class has caught up.
   bool may_stay_ahead(Label other);
-  // Whether no row of the box is one: a proof.
+  // Whether the other class has caught up in no row of the box: a proof.
   bool stays_ahead(Label other);
 
   Corners corners(Column column) override;
@@ -56,20 +56,20 @@ class ScoreProof : public RowProof {
   std::array<double, 2> crossing(Column column, double near, double far) override;
 
  private:
-  // A column that rules ask, and what the conditions on it say at the corners of its interval.
+  // A column that rules use, and the memberships of its conditions at the corners of its interval.
   struct Axis {
     Column column = 0;
     bool is_categorical = false;
     std::vector<std::size_t> nodes;  // the conditions
     std::vector<std::size_t> rules;  // that have them
     std::vector<double> corners;     // of all conditions, sorted
-    std::vector<double> at_corners;  // [corner][condition]: what the conditions say there
+    std::vector<double> at_corners;  // [corner][condition]: the memberships there
     std::size_t input = kNoInput;    // of the curves and maps
     std::vector<Bin> corner_bins;    // [corner]: of that input
     std::vector<Bin> bins;           // [point]
     double blur = 0;                 // how far corners may lie from where they are computed
     Interval interval;
-    bool is_still = true;  // every condition says the same in all of the interval, to the last bit
+    bool is_still = true;  // every membership is constant over the interval, to the last bit
     std::size_t n_points = 1;
     std::vector<double> membership;  // [condition][point]
   };
@@ -123,37 +123,37 @@ class ScoreProof : public RowProof {
   std::vector<Conditions> rules_;
   std::vector<std::size_t> gated_axis_;  // [column of supports that fades scores]
   std::vector<std::size_t> input_axis_;  // [input of the curves]
-  std::vector<double> tolerance_;        // [class]: how far a computed score may lie from what the corners say
+  std::vector<double> tolerance_;        // [class]: how far a computed score may lie from the score at corners
   std::vector<double> row_, row_score_;
   // Scratch memory of move and of the search for a row that is behind.
   std::vector<double> said_, ahead_of_;
   std::vector<std::size_t> at_;
   Label label_ = 0, most_frequent_ = 0;
 
-  // Of the box as it is:
+  // The current box:
   Interval support_{1, 1};
   std::vector<std::size_t> moving_;       // axes
-  std::vector<MovingRule> moving_rules_;  // those of earlier boxes behind them, whose memory serves again
+  std::vector<MovingRule> moving_rules_;  // n_moving_rules_ rules, then older ones, whose memory is reused
   std::size_t n_moving_rules_ = 0;
   std::span<const MovingRule> moving_rules() const { return {moving_rules_.data(), n_moving_rules_}; }
   struct Asking {
     std::size_t rule;  // as index in moving_rules_
     const double* membership;
   };
-  std::vector<std::vector<Asking>> asking_;  // [moving axis]: rules that ask it, by its first condition
+  std::vector<std::vector<Asking>> asking_;  // [moving axis]: rules that use it, by its first condition
   std::vector<MovingCurve> moving_curves_;
-  std::vector<double> still_;  // [class]: what the prior and the rules that stay say
+  std::vector<double> still_;  // [class]: sum of the prior and the rules that do not move
 
-  // Of the column along which the row moves alone:
+  // The only column along which the row moves:
   struct Line {
     Column column = -1;
     std::size_t axis = 0;
     bool has_repeats = false;
     double support = 1;               // of the other columns' gates
-    std::vector<double> rest;         // [condition]: what the rule's other conditions say
-    std::vector<double> still;        // [class]: what the prior and the terms say that do not ask the column
-    std::vector<MovingCurve> curves;  // that do, with one step: of the column
-    std::vector<Label> others;        // those first that the row's scores favour
+    std::vector<double> rest;         // [condition]: firing of the rule's other conditions
+    std::vector<double> still;        // [class]: sum of the prior and the terms without the column
+    std::vector<MovingCurve> curves;  // terms with the column; their one step is the column's
+    std::vector<Label> others;        // best first, by the row's scores
   };
   double lead_along(Label other, Bin bin) const;
   Line line_;

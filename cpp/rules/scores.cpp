@@ -71,8 +71,8 @@ class BlockScores {
   const double* support = nullptr;  // [row]: of all gates
 
  private:
-  // Where the standardised firing of a rule begins, of the vector of rows that begins with row i. Those of the padding
-  // stay zero.
+  // Where the standardised firing of a rule begins, of the vector of rows that begins with row i. The firings of the
+  // padding stay zero.
   double* standardised(std::size_t rule, std::size_t i) {
     return standardised_.data() + i * behind_->n_padded() + rule * kLanes;
   }
@@ -158,7 +158,7 @@ class BlockScores {
     }
   }
 
-  // The product of the gates, of each row; on the way that of those that fade scores.
+  // The product of the gates of each row. Also stores the product of the gates that fade scores.
   const double* product_of_gates(std::size_t n) {
     double *now = support_, *next = support_ + kBlockRows;
     std::fill_n(now, n, 1.0);
@@ -188,7 +188,7 @@ class BlockScores {
   double support_[2 * kBlockRows], fade_[kBlockRows], thinnest_[kBlockRows];
 };
 
-// Centres the weights, and gives the powers of what each falls short of the largest, and their sum.
+// Centres the weights; computes the exponential of each weight minus the largest, and their sum.
 struct Powers {
   double most, sum;
 };

@@ -19,20 +19,19 @@ struct RuleWeights {
   std::vector<double> weight;         // [rule][class]
   std::vector<double> size;           // [rule]: sum of the absolute weights
   std::vector<double> prior;          // [class]
-  std::vector<double> base;           // [class]: the scores where no support is left, those of the class frequencies
+  std::vector<double> base;           // [class]: the scores without any support, from class frequencies
   double prior_size = 0;
   int n_classes = 0;
   CurvesAndMaps curves;
-  const Cases* cases = nullptr;  // of somebody else
-  // Columns that are read, each once, and where among them those of the nodes, of the gates and of the curves
-  // are.
+  const Cases* cases = nullptr;  // not owned
+  // Columns that are read, each once, and the positions of the nodes', gates' and curves' columns among them.
   std::vector<Column> columns;
   std::vector<std::size_t> column_of_node, column_of_gate, column_of_curve;
 };
 
-// One gate for each column that a rule asks: where a row lies outside what training saw, all weights count for less, and
-// the class frequencies for more. The last columns are level: their gates discount the belief, but fade no score, which
-// would break a monotone constraint.
+// One gate for each column that a rule uses: outside the training range, all weights count for less and the class
+// frequencies for more. The last columns are level: their gates reduce the belief but fade no score, since fading would
+// break a monotone constraint.
 struct Supports {
   std::vector<Column> column;
   std::vector<Gate> gate;

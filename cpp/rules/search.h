@@ -1,4 +1,4 @@
-// The rules that may join a path: conditions that gain most by themselves, and what gains most beside them.
+// The rules that may join a path: conditions that gain most by themselves, and conditions that gain most beside them.
 #pragma once
 
 #include <vector>
@@ -24,7 +24,8 @@ struct FeatureScan {
   std::vector<std::size_t> active;  // ascending
 };
 
-// Where all features are too much work, most scans look at those alone that were active in the last scan of all.
+// If all features are too much work, most scans use only the features that were active in the last scan of all
+// features.
 FeatureScan scan_features(const Task& task, const Scanner& scanner, std::vector<std::size_t> active, bool all_features);
 
 // Candidates, the best first: gain less tau for each condition.

@@ -1,11 +1,10 @@
 // Every number that learning rules was tuned with, and why it is what it is. The benchmark varies them through
 // `ferl._core.TUNING`; nothing else changes them.
 //
-// "Round number": no measurement of another value is on record. "Usual": the value of textbooks. "Prototype": the value of
-// the prototype that this learner replaced, as its description has it; no measurement of others since is on record.
-// Figures of log-loss are means over the calibration parts of 30 data sets, see docs/method/design.md. What has to be
-// known when the core is compiled, because arrays have that size, is in kernels.h, refit.h and scan.h; it changes no
-// answer.
+// "Round number": no measurement of another value is on record. "Usual": the value of textbooks. "Prototype": the value
+// of the prototype that this learner replaced; no later measurement of another value is on record. Figures of log-loss
+// are means over the calibration parts of 30 data sets, see docs/method/design.md. Numbers that the compiler needs,
+// because arrays have that size, are in kernels.h, refit.h and scan.h; they change no answer.
 #pragma once
 
 #include <cstddef>
@@ -16,48 +15,48 @@ namespace ferl::rules {
 struct Tuning {
   // --- What grows with the rows. On 20,000 rows and more of five tables (krkopt, connect-4, sleep, magic, flights)
   // log-loss falls by 0.002 to 0.08 where paths, scans and normal matrices take more of them.
-  // Up to so many rows all numbers are those of small tables: least rows of paths, scans and normal matrices, which
-  // 30 data sets were tuned with. Each row more adds a share of itself.
+  // A table of at most this number of rows is small: paths, scans and normal matrices use their least number of rows,
+  // tuned on 30 data sets. Larger tables use a share of the further rows as well.
   std::size_t small_rows = 4096;
-  // Of the rows of a path: connect-4 with 20,000 rows has log-loss 0.581 with a quarter of them, 0.566 with all, in the
-  // same time.
+  // The share of further rows that a path uses: connect-4 with 20,000 rows has log-loss 0.581 with a quarter of them,
+  // 0.566 with all, in the same time.
   double path_share = 1;
   // The most rows of a path, times the channels (scores, one for each class) that are fitted on them: time.
   std::size_t most_path_work = 1'000'000;
   // The most rows of a path, however few classes there are; more than 65,536 were not tried.
   std::size_t most_path_rows = 65'536;
-  // Of the rows of a scan: connect-4 with 20,000 rows has log-loss 0.566 with 0.2 of them, 0.554 with 0.4, 0.537 with
-  // 0.8.
+  // The share of further rows that a scan uses: connect-4 with 20,000 rows has log-loss 0.566 with 0.2 of them, 0.554
+  // with 0.4, 0.537 with 0.8.
   double scan_share = 1;
   // The most rows of a scan, times features and channels: time.
   std::size_t most_scan_work = 8'000'000;
   // The most rows of a scan; more than 32,000 were not tried.
   std::size_t most_scan_rows = 32'000;
-  // Of the rows of a normal matrix: sleep with 79,000 rows has log-loss 0.6615 with an eighth, 0.6603 with a half, in 0.8
-  // of the time, since fewer steps are needed.
+  // The share of further rows that a normal matrix uses: sleep with 79,000 rows has log-loss 0.6615 with an eighth,
+  // 0.6603 with a half, in 0.8 of the time, since fewer steps are needed.
   double curvature_share = 0.5;
   // The most rows of a normal matrix. Measured on sleep, where 1,024 rows end refits too early.
   std::size_t most_curvature_rows = 16'384;
-  // Rows for each rule that a normal matrix has at least, also on small tables. Round number.
+  // The least number of rows of a normal matrix for each rule, also on small tables. Round number.
   std::size_t curvature_rows_per_rule = 4;
-  // Ridges that are tried as well, stronger and weaker than those of small tables: 4,000 rows of texture (11 classes)
-  // have log-loss 0.009 instead of 0.018.
+  // Ridges that larger tables try as well, stronger and weaker than `ridges`: 4,000 rows of texture (11 classes) have
+  // log-loss 0.009 instead of 0.018.
   std::vector<double> more_ridges = {960, 0.015};
 
-  // --- Rows that stand for many equal ones (repeated_rows.h). With them whole, a spike of 1 % in 200,000 rows was missed
-  // with two seeds of six, and 100,000 rows of two binary columns had a divergence of 0.17 from the truth with two of
-  // four; taken apart, both are found with any.
-  // Equal rows that are taken apart, at least: 400 rows of two binary columns have a divergence of 0.025 from the truth
-  // with 40, of 0.008 with 10 and of 0.005 with 4 and 2.
+  // --- Rows that stand for many equal ones (repeated_rows.h). If they stay whole, two seeds of six miss a spike of 1 %
+  // in 200,000 rows, and 100,000 rows of two binary columns have a divergence of 0.17 from the truth with two seeds of
+  // four. If they are taken apart, every seed finds both.
+  // The least number of pieces of a row that is taken apart: 400 rows of two binary columns have a divergence of 0.025
+  // from the truth with 40, of 0.008 with 10 and of 0.005 with 4 and 2.
   std::size_t least_pieces = 4;
-  // Pieces that all rows together would make, at most: time. 100,000 rows with a sentinel have a divergence of 0.0011 from
-  // the truth with 8,192, of 0.0003 with 65,536.
+  // The most pieces of all rows together: time. 100,000 rows with a sentinel have a divergence of 0.0011 from the truth
+  // with 8,192, of 0.0003 with 65,536.
   std::size_t most_pieces = 65'536;
-  // A row that weighs so many times the mean is taken apart whatever its values are. Round number.
+  // A row of this weight, in multiples of the mean, is taken apart whatever its values are. Round number.
   double heavy_row = 40;
 
   // --- Knots: where conditions may begin and end.
-  // Knots of all columns together, so that a scan of many columns takes no longer. Prototype.
+  // The most knots of all columns together, so that a scan of many columns takes no longer. Prototype.
   std::size_t knot_budget = 400;
   // The least number of knots of a column, however many columns there are. Prototype.
   std::size_t min_knots = 6;
@@ -81,7 +80,7 @@ struct Tuning {
   // Full ramps of the best features: logistic regression is then inside the model. Prototype, where this start was the
   // largest single gain found.
   std::size_t linear_rules = 40;
-  // As many of them where every rule has one condition. Round number: as many as grown_rules.
+  // The number of full ramps if every rule has one condition. Round number: equal to grown_rules.
   std::size_t linear_curves = 150;
 
   // --- Scan: which rows and features a step looks at.
@@ -130,7 +129,7 @@ struct Tuning {
   double newton_smoothing = 2;
   // The largest first weight on either side: weights of separable classes would grow. Round number.
   double most_step = 4;
-  // With so many rules a second one joins in each step, if it is a different one. Prototype.
+  // From this number of rules on, a second rule joins in each step, if it is a different one. Prototype.
   std::size_t pairs_after = 30;
   // A second rule whose firings correlate more with the first one's is no different one. Round number.
   double most_correlation = 0.8;
@@ -142,24 +141,24 @@ struct Tuning {
   std::size_t path_rows = 4096;
   // The ridge, were all rows fitted: the path only orders the rules, ridges are chosen after. Round number.
   double path_ridge = 10;
-  // Iterations of such a refit: the weights are refitted again soon. Round number.
+  // Iterations of a refit of the path: the weights are refitted again soon. Round number.
   int path_iterations = 6;
-  // Its tolerance. Round number.
+  // Tolerance of a refit of the path. Round number.
   double path_tolerance = 5e-4;
   // Rules between refits; scanned rows are redrawn as often in steps. Prototype.
   std::size_t refit_every = 5;
   // With more than 5 x 12 rules, one refit in each twelfth of them: a refit costs rules times classes, a step does not.
   // Round number.
   std::size_t refit_rule_share = 12;
-  // With more classes than 5 x 16, one refit in a sixteenth as many rules. Round number.
+  // With more than 5 x 16 classes, the rules between refits are a sixteenth of the number of classes. Round number.
   std::size_t refit_channel_share = 16;
-  // Up to so many rules a refit after each: the first weights matter most. Round number.
+  // Up to this number of rules, a refit follows each rule: the first weights matter most. Round number.
   std::size_t refit_always = 5;
 
   // --- Refits of any kind.
   // Finite where a class has no row. Round number.
   double intercept_ridge = 1e-3;
-  // The normal matrix only guides steps: some rows are enough, at least so many. Round number.
+  // The normal matrix only guides steps: some rows are enough, at least this number. Round number.
   std::size_t curvature_rows = 1024;
   // Steps that L-BFGS remembers; usual are 3 to 20.
   std::size_t memory = 6;
@@ -173,7 +172,7 @@ struct Tuning {
   double bounded_tolerance = 1e-3;
 
   // --- Choice: inner validation of start, number of rules and ridge.
-  // The most rows of inner validation: as many as growth_rows. On 130,000 flights 20,000 of them chose 14 rules (AUC
+  // The most rows of inner validation: equal to growth_rows. On 130,000 flights 20,000 of them chose 14 rules (AUC
   // 0.7595), all of them 50 (0.7620).
   std::size_t validation_rows = 500'000;
   // The most rows of inner validation times channels: a fit with 200 classes takes seconds, not minutes.
@@ -183,7 +182,8 @@ struct Tuning {
   // Rows of less weight than this are cut into parts_of_few. Weight counts: a row of weight two is the row twice.
   // Prototype.
   double few_weight = 500;
-  // Those of less than this are cut into parts_of_some; from here on one part of parts_of_many validates. Prototype.
+  // Rows of less weight than this are cut into parts_of_some; from this weight on, one part of parts_of_many validates.
+  // Prototype.
   double some_weight = 1000;
   // With 4 parts, and 3 of some rows, log-loss is 0.3187 instead of 0.3183, accuracy 86.80 % instead of 86.93 %.
   int parts_of_few = 6;
@@ -193,7 +193,7 @@ struct Tuning {
   int parts_of_many = 4;
   // Numbers of rules that are tried. Prototype.
   std::vector<std::size_t> sizes = {8, 20, 50, 100, 150};
-  // Where max_rules is larger: this, then half as many more each time. Continues sizes.
+  // If max_rules is larger: this size, then each size is 1.5 times the one before. Continues sizes.
   std::size_t next_size = 225;
   // Strong to weak, each fit begins where the one before ended. Prototype (240 to 1), and two weaker ones. Round
   // numbers.
@@ -201,8 +201,9 @@ struct Tuning {
   // Factors of the weights of single words: a ridge that keeps the weights of many classes apart makes all of them too
   // small, one factor mends it (docs/guide/concepts.md).
   std::vector<double> scales = {1, 1.2, 1.44, 1.73, 2.07, 2.49, 2.99};
-  // Linear rules get at most so many times the ridge that is best for them alone: texture (11 classes) has 97.5 %
-  // with one ridge for all, 99.4 % so. With few rows the best one itself would be too weak.
+  // The most ridge of linear rules, in multiples of the ridge that is best for them alone: texture (11 classes) has an
+  // accuracy of 97.5 % with one ridge for all rules, 99.4 % with this limit. With few rows the best ridge itself would
+  // be too weak.
   double linear_slack = 16;
   // Iterations of refits that are compared. Round number.
   int choice_iterations = 12;
@@ -215,9 +216,9 @@ struct Tuning {
   // A start is given up when another one has this part of its loss with no more rules. With that, and the rules of one
   // validated path kept, fits take 0.7 of the time; log-loss is 0.3221 where it was 0.3219.
   double hopeless = 0.9;
-  // Tried on either side of what was best for fewer rules. Round number.
+  // The number of ridges tried on either side of the best ridge for fewer rules. Round number.
   std::size_t ridges_around = 2;
-  // Once the loss is so many times the best, weaker ridges are not tried. Round number.
+  // If the loss reaches this multiple of the best loss, weaker ridges are not tried. Round number.
   double worse = 1.25;
   // The largest loss of a validation row, -log(0.0001): one mislabelled row decides nothing. Round number.
   double most_loss = 9;
@@ -225,20 +226,20 @@ struct Tuning {
   double least_prior = 1e-3;
 
   // --- Last path and averaging.
-  // The most rows that weights are fitted on: as many as growth_rows. The firing of every rule is kept for each, packed.
+  // The most rows that weights are fitted on: equal to growth_rows. Each row keeps the packed firing of every rule.
   std::size_t fitted_rows = 500'000;
   // The most of these rows times channels: time, as most_validation_work.
   std::size_t most_fitted_work = 10'000'000;
   // Rows that weights are fitted on however many classes there are. Round number.
   std::size_t min_fitted_rows = 50'000;
-  // A smaller budget is pruned backwards from as many: better than growing few.
+  // A smaller budget is pruned backwards from this number of rules, which is better than growing few.
   std::size_t grown_rules = 150;
   // Best choices of one path; log-loss 0.3187, of 2 and of 8 it is 0.3207 and 0.3205.
   std::size_t averaged = 4;
-  // Paths whose rules and weights are averaged where rows are more than small_rows, each without another part of the rows.
-  // With one path and with 4, of as many rules: calibration parts of flights (20,000 rows, without columns of many values)
-  // have log-loss 0.4742 and 0.4731, phoneme 0.316 and 0.292, magic 0.259 and 0.256, penbased 0.054 and 0.042, in twice
-  // to three times the time.
+  // The most paths whose rules and weights are averaged if there are more than small_rows rows; each path leaves out a
+  // different part of the rows. With one path and with 4, of the same number of rules: calibration parts of flights
+  // (20,000 rows, without columns of many values) have log-loss 0.4742 and 0.4731, phoneme 0.316 and 0.292, magic 0.259
+  // and 0.256, penbased 0.054 and 0.042, in twice to three times the time.
   std::size_t most_parts = 4;
   // Rows x channels of these paths together, and the least number of channels that is counted: time. Large tables have
   // one path.
@@ -257,8 +258,8 @@ struct Tuning {
   double most_prune_ridge = 15;
   // The rows that answers are compared on. Round number.
   std::size_t prune_rows = 4096;
-  // Nats that pruning may cost all rows together, besides `prune` for a row: 50,000 flights have AUC 0.738 where 0.0015 a
-  // row may go, 0.747 with 0.0003.
+  // The most nats that pruning may cost all rows together, besides `prune` for a row: 50,000 flights have AUC 0.738
+  // with 0.0015 a row, 0.747 with 0.0003.
   double prune_nats = 15;
   // Iterations of refits after rules were dropped. Round number.
   int prune_iterations = 12;
@@ -274,9 +275,9 @@ struct Tuning {
   std::size_t min_map_bins = 4, max_map_bins = 40;
   // More classes than this pay for bins like fewer rows, or tables of hundreds of classes would not fit. Round number.
   double grid_many_classes = 32;
-  // Rows whose values the bins come from: shares of 1 / 512 are known from as many. Round number.
+  // Rows whose values the bins come from: enough for shares of 1 / 512. Round number.
   std::size_t grid_bin_rows = 100'000;
-  // Columns of more categories take no part: rules and evidence by category have them. Round number.
+  // Columns of more categories have no curves or maps: rules and evidence by category use them. Round number.
   std::size_t grid_categories = 64;
   // Added to the curvature of a level, and the least that it must have. Prototype.
   double grid_ridge = 1, grid_least = 3;
@@ -284,9 +285,9 @@ struct Tuning {
   double grid_step = 4;
   // The part of a Newton step that is taken. Prototype.
   double grid_rate = 0.1;
-  // With as much weight of rows a larger one: with 0.25 and 25 rounds of patience, and with 0.35 and 15, parts of the
-  // training rows that are kept apart have log-loss 0.4474 and 0.4474 (flights, 120,000 rows, 11.6 and 9.0 s of processor
-  // time), 0.6334 and 0.6336 (sleep), 0.4962 and 0.4952 (connect-4).
+  // The part from grid_many_weight on: with 0.25 and 25 rounds of patience, and with 0.35 and 15, parts of the training
+  // rows that are kept apart have log-loss 0.4474 and 0.4474 (flights, 120,000 rows, 11.6 and 9.0 s of processor time),
+  // 0.6334 and 0.6336 (sleep), 0.4962 and 0.4952 (connect-4).
   double grid_fast_rate = 0.35, grid_many_weight = 40'000;
   // Levels of a curve's step; with few rows fewer. Prototype.
   std::size_t grid_few_levels = 3, grid_levels = 5;
@@ -294,26 +295,26 @@ struct Tuning {
   double grid_some_weight = 5000;
   // What a step must gain. Halved each time: it replaces tuning by the number of rows. Prototype.
   std::vector<double> grid_thresholds = {32, 16, 8, 4, 2, 1, 0.5, 0.25};
-  // A step of a map must gain so many times as much. Prototype.
+  // A step of a map must gain this multiple of the threshold. Prototype.
   double grid_map_price = 2;
   // Rounds with a threshold, prototype; and with the last one, which patience should end: krkopt (18 classes) has
   // log-loss 0.751 with 360 of them, 0.733 with 1,500.
   std::size_t grid_rounds = 60, grid_last_rounds = 1500;
   // Rounds without a better validation loss before boosting ends; see grid_fast_rate.
   std::size_t grid_patience = 15;
-  // By how much it must be better. Prototype.
+  // The least improvement of the validation loss. Prototype.
   double grid_better = 1e-6;
   // The threshold falls when no more of the terms than this share move. Prototype.
   double grid_moving_share = 0.05;
-  // Terms that take a step together, shared by threads: as many as have rates that add up to this. With 1.6 boosting of
+  // Terms take a step together, shared by threads, as long as their rates add up to at most this. With 1.6 boosting of
   // sleep (5 classes) ended at a log-loss of 2.07; with 0.8 it has 0.637, one by one 0.638.
   double grid_together = 1;
-  // Rows x channels of the choice: beyond, the first ones. Flights (150,000 rows) with 100,000 have log-loss 0.4476, with
-  // all 0.4463.
+  // The most rows x channels of the choice; larger tables use the first rows. Flights (150,000 rows) with 100,000 have
+  // log-loss 0.4476, with all 0.4463.
   std::size_t grid_choice_work = 200'000;
-  // The same of the last boosting. Round number.
+  // The most rows x channels of the last boosting. Round number.
   std::size_t grid_work = 4'000'000;
-  // But never fewer rows than this. Round number.
+  // The least number of rows, whatever grid_choice_work and grid_work are. Round number.
   std::size_t grid_least_rows = 20'000;
   // The most rows that validate. Prototype.
   std::size_t grid_validation_rows = 20'000;
@@ -325,16 +326,16 @@ struct Tuning {
   std::size_t grid_scan_rows = 60'000, grid_scan_work = 200'000, grid_scan_bins = 12;
   // Pairs that are boosted for a while, at most. Prototype.
   std::size_t grid_candidates = 100;
-  // At most one of them for so much weight. Prototype.
+  // At most one of these pairs for this weight of rows. Prototype.
   double weight_per_map = 100;
-  // Thresholds and rows of that while, before those worth most are taken: with 4 and 30,000 validation on flights has
+  // Thresholds and rows of that while, before the best pairs are taken: with 4 and 30,000 validation on flights has
   // log-loss 0.4433, with 6 and 100,000 it has 0.4422; few rows and low thresholds rank by noise (0.4450).
   std::size_t grid_rank_thresholds = 5, grid_rank_rows = 100'000;
-  // So few maps are not halved any more. Prototype.
+  // This number of maps, or fewer, is not halved any more. Prototype.
   std::size_t grid_few_maps = 3;
   // What fewer maps and fewer steps may cost: a part of a standard error, or of what was gained. Prototype.
   double grid_slack = 0.3, grid_spare = 0.02;
-  // Standard errors that curves and maps must gain, or there are none. Prototype.
+  // Standard errors that curves and maps must gain; otherwise the model has rules alone. Prototype.
   double grid_sure = 0.5;
   // Prices of a line, in nats, at which merging is tried. Prototype.
   std::vector<double> grid_prices = {0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10};
@@ -358,8 +359,8 @@ struct Tuning {
   std::size_t share_boost = 20'000;
 };
 
-// How many of n rows are used, a multiple of kWidth where `least` and `most` are: `least` of those of a small table, and
-// this share of the others; never more than `most`, unless that is less than `least`.
+// The number of rows to use of n rows: `least` for a small table, plus this share of the further rows; never more than
+// `most`, unless that is less than `least`. A multiple of kWidth if `least` and `most` are.
 std::size_t growing(std::size_t n, double share, std::size_t least, std::size_t most, const Tuning& tuning);
 
 // Refuses numbers that learning cannot work with; std::invalid_argument.

@@ -82,7 +82,7 @@ Feature word_feature(const Sample& sample, Column column, const std::vector<Cond
   return f;
 }
 
-// Whether these are two words, and one is what the other is not.
+// Whether these are two words, and one is the opposite of the other.
 bool are_opposites(const std::vector<Condition>& words) {
   if (words.size() != 2) return false;
   const Ends &low = words[0].ends, &high = words[1].ends;
