@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sklearn.datasets import load_breast_cancer
 
 from cli_examples import ferl, refused
 from database_examples import (
@@ -31,6 +32,7 @@ from database_examples import (
 )
 from ferl import FERLClassifier, FERLTreeClassifier, save_model
 from ferl._models.terms import Rules
+from ferl.editing import edit
 from ferl.export import export_c, export_python, export_sql
 from ferl.export.sql import _SQLite as SQLitePrinter
 
@@ -267,6 +269,16 @@ def test_a_query_is_refused_where_a_database_has_too_few_columns():
     many = FERLTreeClassifier("deep", random_state=0, combination="chain").fit(X, y)
     with pytest.raises(ValueError, match="columns side by side, and postgres has at most 1600"):
         export_sql(many, dialect="postgres")
+
+
+def test_known_cases_are_refused_with_the_remedy():
+    X, y = load_breast_cancer(return_X_y=True)
+    clf = FERLClassifier(cases=True, random_state=0).fit(X[::2], y[::2])
+    assert clf.n_cases_
+    for export in (export_sql, export_python, export_c):
+        with pytest.raises(ValueError, match=r"cases=False, or strike .*: ferl\.editing\.edit\(clf\)\.strike\(\)"):
+            export(clf)
+        assert export(edit(clf).strike())
 
 
 def test_kinds_of_terms_without_a_form_are_refused():

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ferl import _core
+from ferl._models.cases import Cases
 from ferl._models.evidence import PRIOR_ROWS, SET_LEVEL, checked_level
 from ferl._models.model import Model, feature_names
 from ferl._models.rule_model import RuleModel
@@ -323,6 +324,14 @@ def block_terms(
 
 
 @block_terms.register
+def _(block: Cases, model: RuleModel, columns: Columns, nodes: Nodes) -> tuple[list[Term], Callable[[], Value]]:
+    raise ValueError(
+        "The model has known cases, whose vote has no form in SQL or plain code. Fit with cases=False, or strike the "
+        "cases out: ferl.editing.edit(clf).strike()."
+    )
+
+
+@block_terms.register
 def _(block: Rules, model: RuleModel, columns: Columns, nodes: Nodes) -> tuple[list[Term], Callable[[], Value]]:
     read, program, behind = block.columns(model.tree), columns.program, model.rows_behind
     firing = [nodes.fires(int(node)) for node in block.node]
@@ -564,11 +573,13 @@ def _(model: TreeModel, program: Program, wanted: Wanted) -> None:
     nodes = Nodes(model, columns, model.reading.support_gate)
     belief, ignorance = _COMBINATIONS[model.reading.combination](model, program, nodes)
     probability = [keep(item + ignorance / float(n)) for item in belief]
-    program.outputs.append(Output("label", _argmax(program, probability), None, program.classes))
+    label, most = _argmax(program, probability), keep(largest(belief))
+    if model.usual_class:  # else the first of equals, where nothing fires
+        label = keep(choose(most > 0.0, label, float(model.usual_class)))
+    program.outputs.append(Output("label", label, None, program.classes))
     program.outputs += [Output("probability", item, c) for c, item in enumerate(probability)]
     if not wanted.evidence:
         return
-    most = keep(largest(belief))
     for c, item in enumerate(belief):
         program.outputs.append(Output("in_set", item + ignorance >= most - _core.TIE, c))
     program.outputs.append(Output("ignorance", ignorance))
