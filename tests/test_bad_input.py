@@ -57,12 +57,22 @@ def test_unusable_tables_are_refused(table, labels, message):
         FERLTreeClassifier("deep").fit(table, labels)
 
 
-@pytest.mark.parametrize("chosen", [None, ["a"], [0], [True, False]])
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
-def test_text_that_is_not_among_the_categorical_features_is_refused(frame, chosen):
+def test_text_is_refused_where_no_column_holds_categories(frame):
     table = frame({"a": Y, "city": ["Oslo", "Rome"] * 30})
-    with pytest.raises(ValueError, match=r"Column 'city' holds text .*'Oslo'.*not among categorical_features"):
-        FERLTreeClassifier("deep", categorical_features=chosen).fit(table, Y)
+    message = r"Column 'city' holds text .*'Oslo'.*categorical_features is None.*Leave the parameter or the column out"
+    with pytest.raises(ValueError, match=message):
+        FERLTreeClassifier("deep", categorical_features=None).fit(table, Y)
+
+
+@pytest.mark.parametrize("chosen", [["a"], [0], [True, False]])
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_text_holds_categories_beside_the_categorical_features(frame, chosen):
+    table = frame({"a": Y, "city": ["Oslo", "Rome"] * 30})
+    clf = FERLTreeClassifier("deep", categorical_features=chosen).fit(table, Y)
+    names = clf.model_.category_names
+    assert set(names) == {0, 1}
+    assert list(names[1]) == ["Oslo", "Rome"]
 
 
 def test_sparse_tables_are_refused_with_the_remedy():

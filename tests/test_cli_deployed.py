@@ -94,8 +94,10 @@ def test_balanced_decisions_are_told_by_mean_recall(folder):
     figures = json.loads(ferl(*evaluate, "--decision", "balanced", "--json").stdout)
     ferl(*report, "--decision", "balanced")
     page = (folder / "report.html").read_text(encoding="utf-8")
-    assert f"{100 * figures['accuracy']:.1f} % of the predictions are right; the mean recall" in page
-    assert "Decision: a prediction is the class that is most probable compared with its frequency" in page
+    right = f"{100 * figures['accuracy']:.1f} % of the predictions are right"
+    mean = f"The mean recall of the classes is {100 * figures['mean_recall']:.1f} %"
+    assert f"{right}. {mean} (always predicting one class: 50.0 %)" in page
+    assert "Decision: the predicted class is the class that is most probable compared with its frequency" in page
     ferl(*report)
     assert "mean recall" not in (folder / "report.html").read_text(encoding="utf-8")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -149,11 +150,27 @@ def test_the_scorecard_adds_up_to_the_same_probabilities(example):
     assert frame["feature"].str.contains(" and ").sum() >= maps
 
 
-def test_reasons_name_what_maps_cost(example):
+def test_reasons_share_what_maps_cost_among_their_features(example):
     clf, rows = example
-    reasons = reason_codes(clf, rows, n=12, positive=clf.classes_[0])
+    model, encoded = clf.model_, check_rows(clf, rows)
+    names = model.feature_names()
+    reasons = reason_codes(clf, rows, n=len(names), positive=clf.classes_[0])
     assert len(reasons) == len(rows)
-    assert any(" is " in reason.text and " and " in reason.name for own in reasons for reason in own)
+    lost = model.fading(encoded)[:, None, None] * model.mean_contributions - model.contributions(encoded)
+    towards = lost[..., 0] - (lost[..., 1] if len(clf.classes_) == 2 else 0.0)
+    by_terms, by_maps = np.zeros((2, len(rows), len(names)))
+    for term, columns in enumerate(model.term_columns):
+        for column in columns:
+            by_terms[:, model.feature_of(column)] += towards[:, term] / len(columns)
+            if len(columns) == 2 and term >= model.n_rules:
+                by_maps[:, model.feature_of(column)] += towards[:, term] / 2
+    found = np.zeros_like(by_terms)
+    for k, own in enumerate(reasons):
+        for reason in own:
+            assert reason.text.startswith(f"{reason.name} is {reason.value}: ")
+            found[k, names.index(reason.name)] = reason.lost
+    np.testing.assert_allclose(found, np.maximum(by_terms, 0.0), atol=1e-8)
+    assert ((found > 0) & (by_maps > 0.01)).any()
 
 
 def test_labels_that_are_proven_to_stay_do_not_flip():
@@ -176,8 +193,18 @@ def test_explanations_of_all_rows_add_up(example):
     clf, rows = example
     for k in range(5):
         row = rows.iloc[[k]] if isinstance(rows, pd.DataFrame) else rows[k : k + 1]
-        told = clf.explain(row)
-        assert "urves and maps add" in str(told)
+        told = clf.explain(row, details=True)
+        turned = told.balance.between(told.best, told.rival)
+        for own in told.effects:
+            parts = [turned.apart(part.weight) for part in turned.parts if part.feature == own.feature]
+            assert sum(parts) == pytest.approx(own.weight, abs=1e-9)
+        from_average = sum(own.weight for own in told.effects) + turned.apart(turned.base)
+        assert from_average == pytest.approx(turned.apart(turned.scores), abs=1e-9)
+        drawn = [own.weight for own in turned.parts if own.name.startswith(("The curve", "The map with "))]
+        model, support = clf.model_, turned.support
+        usual = support * model.mean_contributions[model.n_rules : model.n_rules + model.n_curves + model.n_maps]
+        np.testing.assert_allclose(np.sum(drawn, axis=0), turned.pictures - usual.sum(axis=0), atol=1e-9)
+        assert re.search(r"\n    The (curve|map with \S+): [x/] \d", told.to_text(1000))
 
 
 def test_answers_are_those_of_the_oracle(example):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -510,7 +511,9 @@ def test_a_story_has_the_decided_label_beside_the_most_probable_one() -> None:
     assert (story.label, story.decided.label) == (False, True)
     assert story.to_dict()["decided"]["label"] is True
     assert "True, where the label is True where its probability is at least 0.05, else False." in story.to_text()
-    assert "All that follows is about False, the most probable class." in story.to_text()
+    assert story.to_text().startswith("False, 87 %.")
+    details = replace(story, details=True).to_text()
+    assert "All that follows is about False, the most probable class." in details
     assert "decided" not in clf.explain(row, counterfactual=False).to_dict()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import warnings
 
 import numpy as np
@@ -90,13 +91,13 @@ def test_evidence_of_days_is_the_oracles():
     days, y = rng.integers(0, 40, 600), rng.integers(0, 2, 600).astype(np.int32)
     p = np.clip(rng.random(600), 0.1, 0.9)
     y[days < 8] = 1
-    x = np.column_stack([days + rng.random(600)])
-    (column,) = day_columns([0], x, y, np.ones(600), np.column_stack([1 - p, p]))
+    x, fold = np.column_stack([days + rng.random(600)]), fold_of_rows(y)
+    (column,) = day_columns([0], x, y, np.ones(600), fold, np.column_stack([1 - p, p]))
     (expected,) = evidence([sums(days.tolist(), (y == 1).tolist(), p.tolist(), [1.0] * 600)])
     assert column.derived.days.tolist() == sorted(expected)
     np.testing.assert_allclose(column.derived.evidence, [expected[day] for day in sorted(expected)], rtol=1e-9)
     # A row reads the sums of the other folds.
-    fold, t = fold_of_rows(y), 4.0**-6
+    t = 4.0**-6
     others = (days == days[0]) & (fold != fold[0])
     g, h = (y - p)[others].sum(), (p * (1 - p))[others].sum()
     assert any(column.numbers[0] == pytest.approx(evidence_of(g, h, t * 4.0**power)) for power in range(9))
@@ -310,7 +311,11 @@ def test_readers_see_the_values_that_matter(fitted):
     assert " others: between " in text
     alone = FERLClassifier(max_conditions=1, random_state=0).fit(X, y)
     told = [own for reasons in reason_codes(alone, X[:50], positive="late") for own in reasons]
-    assert any(own.name == "line" and "(evidence " in own.value for own in told)
+    lines = {own.value for own in told if own.name == "line"}
+    assert lines
+    assert lines <= {*X["line"][:50].dropna(), "missing"}
+    details = [alone.explain(row.to_dict(), details=True).to_text(1000) for _, row in X[:10].iterrows()]
+    assert any(re.search(r"\n  line L\d+: .*\n    Rule \d+: .*, if line \(evidence for ", own) for own in details)
     assert abs(Scorecard(clf).predict_proba(X) - clf.predict_proba(X)).max() < 1e-9
     for _, row in hard_rows(X)[::9].iterrows():
         assert clf.explain(row.to_dict()).to_text()

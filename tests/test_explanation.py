@@ -14,7 +14,7 @@ import pytest
 from rich.console import Console
 from sklearn.datasets import load_iris
 
-from ferl import FERLTreeClassifier
+from ferl import FERLTreeClassifier, OtherColumnsWarning
 from law_examples import RULES
 from model_examples import mixed_table as awkward_table
 from tree_examples import tree_classifier
@@ -73,8 +73,9 @@ def test_rows_that_are_not_one_are_refused_with_the_remedy(iris):
         model.explain([1.0, 2.0, 3.0])
     with pytest.raises(ValueError, match=r"x has no value for 'petal width', a feature of the model\. Add it; None"):
         model.explain(dict.fromkeys(NAMES[:3], 1.0))
-    with pytest.raises(ValueError, match="x has a value for 'colour', which is no feature"):
-        model.explain(dict.fromkeys([*NAMES, "colour"], 1.0))
+    with pytest.warns(OtherColumnsWarning, match=r"columns that the model was not fitted on \('colour'\)"):
+        story = model.explain(dict.fromkeys([*NAMES, "colour"], 1.0))
+    assert story == model.explain(dict.fromkeys(NAMES, 1.0))
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -179,7 +180,7 @@ def test_the_summary_gives_answer_and_reason(iris):
 
 def test_no_answer_is_no_label_and_no_proof_of_one(iris):
     _, model = iris
-    far, torn = model.explain([1e9] * 4), model.explain([None] * 4)
+    far, torn = model.explain([1e9] * 4, details=True), model.explain([None] * 4, details=True)
     for story in (far, torn):
         assert story.abstains
         assert story.label is story.changes is story.certified is None
@@ -241,10 +242,11 @@ def test_what_cannot_be_measured_is_said_in_words(iris):
 
 def test_the_search_for_changes_can_be_left_out(iris):
     frame, model = iris
-    story = model.explain(frame.iloc[70], counterfactual=False)
+    story = model.explain(frame.iloc[70], counterfactual=False, details=True)
     assert story.changes is None
     assert story.to_dict()["changes"] is None
     assert "If petal" not in str(story)
+    assert "What would change it" not in str(story)
 
 
 def test_words_are_explained_where_rules_use_them():

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from estimators import classifier
-from ferl import FERLClassifier
+from ferl import FERLClassifier, OtherColumnsWarning
 
 VARIANTS = ("rules", "deep", "words")
 
@@ -66,8 +66,8 @@ def test_other_forms_of_a_row_and_values_nobody_saw(table):
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ({"age": 30, "job": "clerk"}, "debt"),
-        ({"age": 30, "job": "clerk", "dept": 0.5}, "debt"),
+        ({"age": 30, "debt": 0.5}, "job"),
+        ({"age": 30, "jobs": "clerk", "debt": 0.5}, "job"),
         ({"age": "old", "job": "clerk", "debt": 0.5}, "age"),
         ({"age": math.inf, "job": "clerk", "debt": 0.5}, "infinity"),
         (np.zeros(3), "job"),
@@ -78,6 +78,23 @@ def test_a_wrong_row_is_refused(row, message, table):
     ask = FERLClassifier(random_state=0).fit(*table).predictor()
     with pytest.raises((ValueError, TypeError), match=message):
         ask.predict_proba(row)
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({}, "The rows have no columns 'debt', which no rule reads"),
+        ({"dept": 0.5}, r"not fitted on \('dept'\) and no columns 'debt', which no rule reads"),
+    ],
+)
+def test_a_row_without_a_column_that_no_rule_reads_is_answered_with_a_warning(more, message, table):
+    clf = FERLClassifier(random_state=0).fit(*table)
+    assert 2 not in clf.model_.read_features
+    row, ask = {"age": 30, "job": "clerk"}, clf.predictor()
+    with pytest.warns(OtherColumnsWarning, match=message):
+        found = ask.predict_proba(row | more)
+    np.testing.assert_array_equal(found, ask.predict_proba(row | {"debt": None}))
+    np.testing.assert_array_equal(found, ask.predict_proba(row | {"debt": 0.5}))
 
 
 def test_numbers_for_dates_and_ordered_words_are_refused_as_the_classifier_refuses_them():

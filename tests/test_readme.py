@@ -62,6 +62,18 @@ def test_the_package_index_gets_absolute_links_pictures_and_addresses(tmp_path: 
     assert "](https://raw.githubusercontent.com/some/one/v1/docs/results/frontier.png)" in text
     assert "(https://github.com/some/one/blob/v1/docs/guide/rules.md#large-tables)" in text
     project = tomllib.loads((tmp_path / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert project["urls"]["Source"] == "https://github.com/some/one"
+    own = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]["urls"]
+    address = "https://github.com/some/one"
+    assert own["Homepage"]
+    assert project["urls"] == {
+        "Documentation": f"{address}/blob/main/docs/index.md",
+        "Source": address,
+        "Issues": f"{address}/issues",
+        "Changelog": f"{address}/blob/main/CHANGELOG.md",
+        **own,
+    }
+    without = tool["with_urls"]('[project]\nname = "x"\n\n[project.scripts]\n', "some/one")
+    assert tomllib.loads(without)["project"]["urls"]["Homepage"] == address
+    assert tool["with_urls"](without, "some/one") == without
     with pytest.raises(SystemExit):
         tool["main"](["--repository", "nobody", "--root", str(tmp_path)])

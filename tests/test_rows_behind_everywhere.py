@@ -185,8 +185,8 @@ def test_doubt_ignorance_and_novelty_are_three_entries_of_the_glossary() -> None
     entries = {own.splitlines()[0]: " ".join(own.splitlines()[1:]) for own in text.split("### ")[1:]}
     assert "classes are close" in entries["Doubt"]
     assert "second opinion" in entries["Doubt"]
-    assert "training rows are behind an answer" in entries["Ignorance"]
-    assert "Collect such rows" in entries["Ignorance"]
+    assert "how few training rows are similar" in entries["Ignorance"]
+    assert "Collect similar rows" in entries["Ignorance"]
     assert "unlike" in entries["Novelty"]
     assert len({REMEDIES[name] for name in ("doubt", "ignorance", "novelty")}) == 3
 

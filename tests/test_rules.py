@@ -434,8 +434,12 @@ def test_monotone_constraints_hold_outside_the_range_too():
     assert clf.predict_proba(far)[0, 1] > 0.5
     assert clf.support_deficit(far)[0].tolist() == [1.0, 0.0, 0.0]
     np.testing.assert_allclose(clf.contributions(far).sum(axis=1), clf.model_.decision_scores(far), atol=1e-12)
-    assert "No answer: no training row supports an answer, because x0 is 50 while" in str(clf.explain(far[0]))
-    assert "belief counts by 0.2" in str(clf.explain([8.0, 0.0, 0.0]))
+    story, near = clf.explain(far[0]), clf.explain([8.0, 0.0, 0.0])
+    assert story.summary.startswith("No answer: no training row supports an answer, because x0 is 50 while")
+    assert str(story).startswith("No answer. A novel and doubtful case; the estimate rests on no similar row.\n")
+    assert "Unlike the training rows: x0 is 50 while the training rows have " in str(story)
+    assert "belief counts by 0.2" in near.summary
+    assert "Unlike the training rows: x0 is 8 while the training rows have " in str(near)
 
 
 def test_a_model_made_monotone_by_hand_is_so_outside_the_range_too(tmp_path):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -34,7 +35,11 @@ def absolute_links(text: str, repository: str, ref: str) -> str:
 
 
 def with_urls(project: str, repository: str) -> str:
-    """The text of pyproject.toml with the addresses of the project."""
+    r"""The text of pyproject.toml with the addresses of the project; those that it has stay.
+
+    >>> print(with_urls('[project.urls]\nHomepage = "https://x.org"\n', "me/it").splitlines()[1:3])
+    ['Homepage = "https://x.org"', 'Documentation = "https://github.com/me/it/blob/main/docs/index.md"']
+    """
     address = f"https://github.com/{repository}"
     urls = {
         "Homepage": address,
@@ -43,8 +48,13 @@ def with_urls(project: str, repository: str) -> str:
         "Issues": f"{address}/issues",
         "Changelog": f"{address}/blob/main/CHANGELOG.md",
     }
-    lines = "\n".join(f'{name} = "{own}"' for name, own in urls.items())
-    return project.replace("[project.scripts]", f"[project.urls]\n{lines}\n\n[project.scripts]", 1)
+    known = tomllib.loads(project).get("project", {}).get("urls")
+    lines = "".join(f'{name} = "{own}"\n' for name, own in urls.items() if name not in (known or {}))
+    if known is None:
+        return project.replace("[project.scripts]", f"[project.urls]\n{lines}\n[project.scripts]", 1)
+    return re.sub(
+        r"^\[project\.urls\]\n(?:[^\[\n].*\n)*", lambda found: found[0] + lines, project, count=1, flags=re.MULTILINE
+    )
 
 
 def main(arguments: list[str] | None = None) -> None:
