@@ -12,12 +12,14 @@ using namespace nb::literals;
 
 namespace {
 
-Cases checked(const CMatrix& row, const Codes& label, const Vector& weight, const Vector& centre,
+Cases checked(const CMatrix& row, const Codes& start, const Codes& label, const Vector& weight, const Vector& centre,
               const Vector& per_unit, const Codes& n_categories, const Vector& frequency, const Codes& n_nearest,
               const Vector& strength) {
   const std::size_t n = row.shape(0), d = row.shape(1), n_votes = n_nearest.shape(0);
-  require(n > 0 && d > 0 && label.shape(0) == n && weight.shape(0) == n,
-          "Every case needs a row, a label and a weight.");
+  const std::int32_t* first = start.data();
+  require(n > 0 && d > 0 && label.shape(0) == weight.shape(0) && start.shape(0) == n + 1 && first[0] == 0 &&
+              std::is_sorted(first, first + n + 1) && static_cast<std::size_t>(first[n]) == label.shape(0),
+          "Every place needs a row and its cases, and every case a label and a weight.");
   require(centre.shape(0) == d && per_unit.shape(0) == d && n_categories.shape(0) == d,
           "centre, per_unit and n_categories must have one entry per column of the cases.");
   check_category_counts(n_categories);
@@ -30,19 +32,23 @@ Cases checked(const CMatrix& row, const Codes& label, const Vector& weight, cons
               all_of(frequency, [](double own) { return std::isfinite(own) && own > 0; }),
           "Weights, strengths and units must be finite and not negative, frequencies above zero.");
   const auto n_classes = static_cast<Label>(frequency.shape(0));
-  require(std::all_of(label.data(), label.data() + n, [&](Label c) { return c >= 0 && c < n_classes; }),
+  require(std::all_of(label.data(), label.data() + label.shape(0), [&](Label c) { return c >= 0 && c < n_classes; }),
           "Every label must be at least 0 and below the number of frequencies.");
-  return {copy(row),       copy(label),
-          copy(weight),    {copy(centre), copy(per_unit), copy(n_categories)},
-          copy(frequency), {copy(n_nearest), copy(strength)}};
+  return {copy(row),
+          copy(start),
+          copy(label),
+          copy(weight),
+          {copy(centre), copy(per_unit), copy(n_categories)},
+          copy(frequency),
+          {copy(n_nearest), copy(strength)}};
 }
 
 }  // namespace
 
-BoundCases::BoundCases(const CMatrix& row, const Codes& label, const Vector& weight, const Vector& centre,
-                       const Vector& per_unit, const Codes& n_categories, const Vector& frequency,
+BoundCases::BoundCases(const CMatrix& row, const Codes& start, const Codes& label, const Vector& weight,
+                       const Vector& centre, const Vector& per_unit, const Codes& n_categories, const Vector& frequency,
                        const Codes& n_nearest, const Vector& strength)
-    : cases_(checked(row, label, weight, centre, per_unit, n_categories, frequency, n_nearest, strength)) {}
+    : cases_(checked(row, start, label, weight, centre, per_unit, n_categories, frequency, n_nearest, strength)) {}
 
 void BoundCases::check(const Matrix& x) const {
   require(x.shape(1) == cases_.n_columns(), "X must have the columns of the cases.");
@@ -67,7 +73,7 @@ void BoundCases::nearest(const Matrix& x, int n_threads, OutIndices index, OutMa
   check(x);
   const std::size_t n = index.shape(1);
   require(index.shape(0) == x.shape(0) && distance.shape(0) == x.shape(0) && distance.shape(1) == n &&
-              n <= cases_.n_cases(),
+              n <= cases_.n_places(),
           "index and distance must have shape (n_rows, n), n at most the number of cases.");
   const MatrixView rows = view(x);
   nb::gil_scoped_release no_gil;
@@ -85,10 +91,10 @@ void BoundCases::nearest(const Matrix& x, int n_threads, OutIndices index, OutMa
 
 void bind_cases(nb::module_& m) {
   nb::class_<BoundCases>(m, "Cases")
-      .def(nb::init<const CMatrix&, const Codes&, const Vector&, const Vector&, const Vector&, const Codes&,
-                    const Vector&, const Codes&, const Vector&>(),
-           "row"_a, "label"_a, "weight"_a, "centre"_a, "per_unit"_a, "n_categories"_a, "frequency"_a, "n_nearest"_a,
-           "strength"_a)
+      .def(nb::init<const CMatrix&, const Codes&, const Codes&, const Vector&, const Vector&, const Vector&,
+                    const Codes&, const Vector&, const Codes&, const Vector&>(),
+           "row"_a, "start"_a, "label"_a, "weight"_a, "centre"_a, "per_unit"_a, "n_categories"_a, "frequency"_a,
+           "n_nearest"_a, "strength"_a)
       .def("votes", &BoundCases::votes, "x"_a, "others_alone"_a, "n_threads"_a, "out"_a.noconvert())
       .def("nearest", &BoundCases::nearest, "x"_a, "n_threads"_a, "index"_a.noconvert(), "distance"_a.noconvert());
 }

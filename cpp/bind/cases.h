@@ -8,8 +8,9 @@ namespace ferl::python {
 
 class BoundCases {
  public:
-  BoundCases(const CMatrix& row, const Codes& label, const Vector& weight, const Vector& centre, const Vector& per_unit,
-             const Codes& n_categories, const Vector& frequency, const Codes& n_nearest, const Vector& strength);
+  BoundCases(const CMatrix& row, const Codes& start, const Codes& label, const Vector& weight, const Vector& centre,
+             const Vector& per_unit, const Codes& n_categories, const Vector& frequency, const Codes& n_nearest,
+             const Vector& strength);
 
   const Cases& cases() const { return cases_; }
   void check(const Matrix& x) const;

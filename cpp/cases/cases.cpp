@@ -35,15 +35,15 @@ float nth_least(const std::vector<float>& distance, std::size_t n_distances, std
 
 }  // namespace
 
-Cases::Cases(std::vector<double> row, std::vector<Label> label, std::vector<double> weight, Scale scale,
-             std::vector<double> frequency, VoteWeights votes)
-    : row_(std::move(row)), label_(std::move(label)), weight_(std::move(weight)), units_of_(std::move(scale)),
-      frequency_(std::move(frequency)), votes_(std::move(votes)) {
-  const std::size_t d = n_columns(), n_vectors = (n_cases() + kFloatLanes - 1) / kFloatLanes;
+Cases::Cases(std::vector<double> row, std::vector<std::int32_t> start, std::vector<Label> label,
+             std::vector<double> weight, Scale scale, std::vector<double> frequency, VoteWeights votes)
+    : row_(std::move(row)), start_(std::move(start)), label_(std::move(label)), weight_(std::move(weight)),
+      units_of_(std::move(scale)), frequency_(std::move(frequency)), votes_(std::move(votes)) {
+  const std::size_t d = n_columns(), n_vectors = (n_places() + kFloatLanes - 1) / kFloatLanes;
   lanes_.resize(n_vectors * d * kFloatLanes);
   std::vector<float> units(d);
   for (std::size_t i = 0; i < n_vectors * kFloatLanes; ++i) {
-    units_of_.of_kept(row_.data() + std::min(i, n_cases() - 1) * d, units.data());
+    units_of_.of_kept(row_.data() + std::min(i, n_places() - 1) * d, units.data());
     for (std::size_t k = 0; k < d; ++k) lanes_[(i / kFloatLanes * d + k) * kFloatLanes + i % kFloatLanes] = units[k];
   }
 }
@@ -80,8 +80,8 @@ void Cases::find_nearest(const double* x, std::ptrdiff_t stride, std::size_t n, 
   kernels().distances(query, lanes_.data(), lanes_.size() / (d * kFloatLanes), search.distance.data());
 
   // Single precision only narrows the search: all cases that rounding may hide among the nearest are measured again.
-  const std::size_t n_wanted = std::min(n + (others_alone ? n_classes() : 0), n_cases());
-  const double least = nth_least(search.distance, n_cases(), n_wanted, search.least);
+  const std::size_t n_wanted = std::min(n + (others_alone ? 1 : 0), n_places());
+  const double least = nth_least(search.distance, n_places(), n_wanted, search.least);
   double size = 0;
   std::size_t n_known = 0;
   for (std::size_t k = 0; k < d; ++k)
@@ -90,10 +90,10 @@ void Cases::find_nearest(const double* x, std::ptrdiff_t stride, std::size_t n, 
   const double most = least + rounding * (2 * least + 2 * size);
   const double share = 1.0 / static_cast<double>(std::max<std::size_t>(n_known, 1));
   search.near.clear();
-  for (std::size_t i = 0; i < n_cases(); ++i)
+  for (std::size_t i = 0; i < n_places(); ++i)
     if (!(search.distance[i] > most) && !(others_alone && is_equal(x, stride, i)))
       search.near.push_back({distance(x, stride, i, share), static_cast<std::int32_t>(i)});
-  std::sort(search.near.begin(), search.near.end(), [](const NearCase& a, const NearCase& b) {
+  std::sort(search.near.begin(), search.near.end(), [](const NearPlace& a, const NearPlace& b) {
     return a.distance < b.distance || (a.distance == b.distance && a.index < b.index);
   });
 }
@@ -102,7 +102,7 @@ void Cases::vote(const double* x, std::ptrdiff_t stride, bool others_alone, Case
   const std::size_t n_classes = frequency_.size();
   const auto most = static_cast<std::size_t>(votes_.n_nearest.back());
   find_nearest(x, stride, most + 1, others_alone, search);
-  const std::vector<NearCase>& near = search.near;
+  const std::vector<NearPlace>& near = search.near;
   search.vote.resize(n_classes);
   for (std::size_t k = 0; k < n_votes(); ++k, out += n_classes) {
     std::fill(search.vote.begin(), search.vote.end(), 0.0);
@@ -110,15 +110,21 @@ void Cases::vote(const double* x, std::ptrdiff_t stride, bool others_alone, Case
     if (!near.empty()) {
       const std::size_t n = std::min(static_cast<std::size_t>(votes_.n_nearest[k]), near.size() - 1);
       const double farthest = near[n].distance;
-      // If the next case is infinitely far, all nearer cases count fully. If it is at distance 0, all cases at distance
-      // 0 count fully: their order must not matter.
-      const bool is_graded = farthest > 0 && std::isfinite(farthest);
-      for (const NearCase& one : near) {
-        if (is_graded ? !(one.distance < farthest) : !(one.distance == 0 || one.distance < farthest)) break;
-        const auto own = static_cast<std::size_t>(one.index);
-        const double counts = weight_[own] * (is_graded ? 1 - one.distance / farthest : 1.0);
-        search.vote[static_cast<std::size_t>(label_[own])] += counts;
-        total += counts;
+      // So many places may be at distance 0 that no next one is apart from them. Then all of these vote, together as much
+      // as n would: their order must not matter.
+      std::size_t n_there = 0;
+      while (n_there < near.size() && near[n_there].distance == 0) ++n_there;
+      const bool is_graded = farthest > 0;
+      const double share = is_graded ? 1 : static_cast<double>(n) / static_cast<double>(n_there);
+      for (const NearPlace& one : near) {
+        if (!(is_graded ? one.distance < farthest : one.distance == 0)) break;
+        const double closeness = is_graded ? 1 - one.distance / farthest : share;
+        const auto place = static_cast<std::size_t>(one.index);
+        for (auto own = static_cast<std::size_t>(start_[place]); own < static_cast<std::size_t>(start_[place + 1]);
+             ++own) {
+          search.vote[static_cast<std::size_t>(label_[own])] += weight_[own] * closeness;
+          total += weight_[own] * closeness;
+        }
       }
     }
     double mean = 0;

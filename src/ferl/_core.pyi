@@ -336,6 +336,7 @@ class Cases:
     def __init__(
         self,
         row: Floats,
+        start: Ints,
         label: Ints,
         weight: Floats,
         centre: Floats,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import replace
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
@@ -21,6 +21,7 @@ from ferl._learn.update_rules import refitted
 from ferl._models.rule_model import RuleModel
 from ferl._models.shapes import kept_rows, mean_firing
 from ferl._models.terms import CurvesAndMaps
+from ferl._models.tree import FuzzyTree
 from ferl._tell.statements import rule_text
 from ferl._util.arrays import Bools, Floats, Ints
 from ferl._util.text import feature_index, shown
@@ -229,17 +230,26 @@ class EditedFERL(FERLClassifier):
         model = self._fitted()
         if model.cases is None:
             raise ValueError("The model has no known cases to strike out; cases_ has why.")
-        unknown = sorted(set(map(int, cases)) - set(model.cases.place.tolist()))
+        numbers = [_case_number(case) for case in cases]
+        unknown = sorted(set(numbers) - set(model.cases.place.tolist()))
         if unknown:
-            raise ValueError(f"There is no case {unknown[0]}; similar(X) returns the numbers of cases.")
-        record: dict[str, Any] = {"edit": "strike", "cases": [int(case) for case in cases] or "all"}
-        kept = model.cases.keep(~np.isin(model.cases.place, cases)) if cases else None
+            raise ValueError(
+                f"There is no case {unknown[0]}; similar(X) returns the numbers of cases. Equal rows of one class are "
+                "one case, which has the number of the first of them."
+            )
+        record: dict[str, Any] = {"edit": "strike", "cases": numbers or "all"}
+        gone = np.isin(model.cases.place, numbers) if numbers else np.ones(model.cases.n_cases, dtype=bool)
+        tree, kept = _without_exemplars(model.tree, model.cases.row[gone]), model.cases.keep(~gone)
         if kept is not None:
-            return self._with(_changed(model, record, cases=with_average(kept)))
-        scale = 1.0 if model.case_choice is None else model.case_choice.scale
-        alone = scaled_rules(model, 1 / scale) if scale > 0 else model
+            return self._with(_changed(model, record, tree=tree, cases=with_average(kept)))
+        choice = model.case_choice
+        scale = 1.0 if choice is None else choice.scale
+        if scale != 1:
+            self._refuse_locked(range(model.n_rules))
+        alone = scaled_rules(model, 1 / scale)
         parts = {name: getattr(alone, name) for name in ("rules", "curves", "prior")}
-        return self._with(_changed(model, record, cases=None, **parts))
+        choice = choice and replace(choice, is_used=False, scale=1.0)
+        return self._with(_changed(model, record, tree=tree, cases=None, case_choice=choice, **parts))
 
     def monotone(self, feature: int | str, sign: int) -> Self:
         """Make the log-odds of the second of two classes never fall, or never rise, as a feature grows.
@@ -495,6 +505,26 @@ def reweighted(
         "weights": weight.tolist(),
     }
     return _changed(model, record | told, rules=replace(model.rules, weight=changed), prior=prior)
+
+
+def _case_number(case: Any) -> int:
+    """The number of a case, refused where it is none."""
+    if isinstance(case, bool) or not isinstance(case, Integral):
+        raise ValueError(f"{shown(case)} is no number of a case; write strike(12, 57), or strike(*numbers) for a list.")
+    return int(case)
+
+
+def _without_exemplars(tree: FuzzyTree, rows: Floats) -> FuzzyTree:
+    """The tree whose root no longer keeps some rows for novelty: rows that are struck out must not stay in files."""
+    profile = tree.profile
+    own = profile.exemplar_row
+    if not len(own):
+        return tree
+    gone = {row.tobytes() for row in np.where(np.isnan(rows), np.nan, rows + 0.0)}
+    stays = np.array([row.tobytes() not in gone for row in np.where(np.isnan(own), np.nan, own + 0.0)])
+    exemplar = np.full((tree.n_nodes, int(stays.sum())), -1, dtype=np.int32)
+    exemplar[0] = np.arange(exemplar.shape[1])
+    return replace(tree, profile=replace(profile, exemplar=exemplar, exemplar_row=own[stays]))
 
 
 def _changed(model: RuleModel, record: dict[str, Any], **parts: Any) -> RuleModel:

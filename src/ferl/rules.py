@@ -487,7 +487,7 @@ class FERLClassifier(FERLEstimator[RuleModel]):
         """
         model = self._fitted()
         if model.cases is None:
-            why = "it was fitted with cases=False" if model.case_choice is None else f"cases are {model.case_choice}"
+            why = "it was fitted with cases=False" if model.case_choice is None else f"they are {model.case_choice}"
             raise ValueError(f"The model keeps no cases: {why}. Fit with cases=True on rows that they help with.")
         if isinstance(n, bool) or not isinstance(n, Integral) or n < 1:
             raise ValueError(f"n is {n!r}; it must be a number of cases, at least 1.")

@@ -1,9 +1,10 @@
 """Votes of similar cases in plain NumPy: each known row is evidence for its class, which weakens with distance.
 
-Among the ``k`` nearest cases, case j at distance d_j counts ``weight_j (1 - d_j / d)``, where d is the distance of the
-next one, k + 1: cases that change places change nothing. The votes V_c of the classes, with one row of the class
-frequencies pi behind them, are the share P_c = (V_c + pi_c) / (V + 1) of each class, and ``log(P_c / pi_c)``, less its
-mean over the classes, is what the cases add to the score, times a learned weight for each k.
+Equal rows are at one place. At the ``k`` nearest places, case j at distance d_j counts ``weight_j (1 - d_j / d)``,
+where d is the distance of place k + 1: places that change their order change nothing. The votes V_c of the classes,
+with one row of the class frequencies pi behind them, are the share P_c = (V_c + pi_c) / (V + 1) of each class, and
+``log(P_c / pi_c)``, less its mean over the classes, is what the cases add to the score, times a learned weight for
+each k.
 """
 
 from __future__ import annotations
@@ -25,14 +26,18 @@ def distances(x: Floats, cases: Floats, centre: Floats, unit: Floats, is_categor
     return np.where(known, away, 0.0).sum(axis=1) / max(known.sum(), 1)
 
 
-def votes(distance: Floats, label: NDArray[np.int32], weight: Floats, k: int, n_classes: int) -> Floats:
-    """Votes of the ``k`` nearest cases by class; at distance 0 of all of them, of every case that is there."""
-    order = np.argsort(distance, kind="stable")
-    k = min(k, len(order) - 1)
-    farthest = distance[order[k]]
-    near = order[:k] if farthest > 0 else np.flatnonzero(distance == 0)
-    closeness = 1 - distance[near] / farthest if farthest > 0 else np.ones(len(near))
-    return np.bincount(label[near], weight[near] * closeness, minlength=n_classes)
+def votes(
+    distance: Floats, place: NDArray[np.intp], label: NDArray[np.int32], weight: Floats, k: int, n_classes: int
+) -> Floats:
+    """Votes of the cases at the ``k`` nearest places by class; a place is a distinct row.
+
+    Where more than k places are at distance 0, all of them vote, together as much as k would.
+    """
+    apart = np.sort([distance[place == own][0] for own in np.unique(place)])
+    k = min(k, len(apart) - 1)
+    farthest, n_there = apart[k], int((apart == 0).sum())
+    closeness = np.maximum(1 - distance / farthest, 0) if farthest > 0 else np.where(distance == 0, k / n_there, 0)
+    return np.bincount(label, weight * closeness, minlength=n_classes)
 
 
 def evidence(vote: Floats, frequency: Floats) -> Floats:
@@ -43,6 +48,7 @@ def evidence(vote: Floats, frequency: Floats) -> Floats:
 
 def added(
     distance: Floats,
+    place: NDArray[np.intp],
     label: NDArray[np.int32],
     weight: Floats,
     frequency: Floats,
@@ -50,7 +56,8 @@ def added(
 ) -> Floats:
     """What the cases add to the scores; ``strength``: the learned weight of the vote of the k nearest, by k."""
     parts = [
-        own * evidence(votes(distance, label, weight, k, len(frequency)), frequency) for k, own in strength.items()
+        own * evidence(votes(distance, place, label, weight, k, len(frequency)), frequency)
+        for k, own in strength.items()
     ]
     return np.sum(parts, axis=0)
 

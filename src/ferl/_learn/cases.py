@@ -20,7 +20,7 @@ from ferl._learn.ground import Ground
 from ferl._learn.grown import GrownRules, rule_options
 from ferl._learn.rows import Block
 from ferl._models.cases import N_NEAREST, CaseChoice, Cases
-from ferl._models.novelty import LEAST_EVIDENCE
+from ferl._models.novelty import LEAST_EVIDENCE, evidence_by_column
 from ferl._models.rule_model import RuleModel, base_scores
 from ferl._models.settings import RuleSettings
 from ferl._models.tree import FuzzyTree
@@ -32,6 +32,7 @@ from ferl._util.threads import n_threads, one_blas_thread
 RIDGE = 2.0  # rows that hold the strengths of the votes at 0
 HOLD = 10.0  # rows that hold the scale of the rules' scores at 1
 PRUNE = 2.0  # times the divergence that pruning may cost: a quarter fewer rules, at the same accuracy
+LEAST_SCALE = 0.1  # of the rules' scores: rules that counted nothing could not be had back without the cases
 LEAST_GAIN = 1.0  # standard errors by which cases must lower the log-loss
 N_PARTS = 3
 MANY_ROWS = 1000  # from so many on, one part judges
@@ -73,16 +74,17 @@ def with_cases(
     model: RuleModel, settings: RuleSettings, ground: Ground, choice: CaseChoice, strength: Floats
 ) -> RuleModel:
     """The model with cases, whose votes count as strongly as inner validation chose."""
-    n_most, neighbours = int(settings.n_cases), model.neighbours
+    n_most, profile = int(settings.n_cases), model.tree.profile
     rows = _model_rows(model, ground, CANDIDATES * n_most)
+    evidence = evidence_by_column(model.tree, model.terms, rows[:_MEASURED_ROWS])
     cases = Cases(
         row=rows,
         label=ground.sample.y[: len(rows)].copy(),
         weight=ground.sample.weight[: len(rows)].copy(),
         place=ground.sample.place[: len(rows)].astype(np.int64),
-        centre=neighbours.centre,
-        per_unit=1 / neighbours.unit,
-        n_categories=neighbours.n_categories,
+        centre=profile.mean[0].copy(),
+        per_unit=_per_unit(evidence, profile.total_variance),
+        n_categories=model.tree.n_categories(rows.shape[1]),
         strength=strength,
         usual=np.zeros(len(model.classes)),
     )
@@ -128,7 +130,7 @@ def with_more_cases(cases: Cases, block: Block, n_most: int) -> Cases:
     """
     rows = np.vstack([cases.row, np.where(np.isnan(block.X), np.nan, block.X + 0.0)])
     label, weight = np.append(cases.label, block.codes), np.append(cases.weight, block.weight)
-    place = np.append(cases.place, np.full(len(block.codes), -1))
+    place = np.append(cases.place, cases.place.max() + 1 + np.arange(len(block.codes)))
     content = np.ascontiguousarray(np.column_stack([rows, label.astype(np.float64)]))
     keys = content.view(f"V{content.itemsize * content.shape[1]}").ravel()
     found, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
@@ -198,19 +200,17 @@ def _judged(root: FuzzyTree, settings: RuleSettings, ground: Ground, report: Any
     part, found = ground.folds % N_PARTS if grouped else parts_of(sample.y, N_PARTS), []
     options = rule_options(settings, ground)
     for judge in range(1 if n >= MANY_ROWS else N_PARTS):
-        # Rows that come many times are in every part, as new rows like them will be among the cases.
-        is_many = (sample.weight >= N_PARTS) & (not grouped)
-        share = np.where(is_many, 1 / N_PARTS, (part == judge).astype(np.float64))
-        judges, others = np.flatnonzero(share > 0), np.flatnonzero(share < 1)
+        # Every distinct row is on one side alone: a row must not be a case of its own.
+        judges, others = np.flatnonzero(part == judge), np.flatnonzero(part != judge)
         if len(np.unique(sample.y[others])) < 2 or not len(judges):
             continue
-        weight = sample.weight * (1 - share)
+        weight = sample.weight
         rules = GrownRules(
             _core.grow_rules(sample.part(others.astype(np.int32), weight[others]), options, report),
             ground.facts.n_categories,
         )
         found.append(_judged_part(rules, root, ground, judges, others, weight[others], int(settings.n_cases)))
-        found[-1] = replace(found[-1], weight=(sample.weight * share)[judges])
+        found[-1] = replace(found[-1], weight=sample.weight[judges])
     if not found:
         return None
     return Judged(*(np.concatenate([getattr(own, name) for own in found]) for name in Judged.__dataclass_fields__))
@@ -226,8 +226,6 @@ def _judged_part(
     judged = np.ascontiguousarray(x[judges])
     rules.scores.scores(judged, threads, score)
     evidence = rules.evidence_by_column(x[others[:_MEASURED_ROWS]], threads)
-    mean = evidence.mean()
-    relative = np.maximum(evidence / mean, LEAST_EVIDENCE) if mean > 0 else np.ones_like(evidence)
     kept = others[: CANDIDATES * n_most]
     cases = Cases(
         row=np.ascontiguousarray(x[kept]),
@@ -235,13 +233,20 @@ def _judged_part(
         weight=weight[: len(kept)],
         place=np.full(len(kept), -1),
         centre=profile.mean[0].copy(),
-        per_unit=np.sqrt(relative / profile.total_variance),
+        per_unit=_per_unit(evidence, profile.total_variance),
         n_categories=ground.facts.n_categories,
         strength=np.ones(len(N_NEAREST)),
         usual=np.zeros(n_classes),
     )
     votes = condensed(cases, n_most, threads).votes(judged, n_threads=threads)
     return Judged(score - score.mean(axis=1, keepdims=True), votes, y[judges], np.ones(len(judges)))
+
+
+def _per_unit(evidence: Floats, variance: Floats) -> Floats:
+    """What a difference of one counts in each column: as in the distance of novelty, by its spread and its evidence."""
+    mean = evidence.mean()
+    relative = np.maximum(evidence / mean, LEAST_EVIDENCE) if mean > 0 else np.ones_like(evidence)
+    return np.asarray(np.sqrt(relative / variance))
 
 
 def parts_of(y: Ints, n_parts: int) -> Ints:
@@ -281,11 +286,14 @@ def fitted_votes(judged: Judged, base: Floats) -> tuple[CaseChoice, Floats]:
         slope = np.einsum("n,nc,nkc->k", unit, residual, towards, optimize=False) + hold * away
         return float(unit @ loss + (hold * away**2).sum() / 2), slope
 
-    start = np.append(1.0, np.full(judged.votes.shape[1], 0.1))
-    with one_blas_thread():
-        found = minimize(value, start, jac=True, method="L-BFGS-B", bounds=[(0, None)] * len(start), tol=1e-12).x
-    found = np.round(found, _DIGITS)
-    alone = np.append(1.0, np.zeros(judged.votes.shape[1]))
+    def fitted(most: float | None) -> Floats:
+        start = np.append(1.0, np.full(judged.votes.shape[1], 0.1 if most is None else 0.0))
+        bounds = [(LEAST_SCALE, None), *[(0, most)] * (len(start) - 1)]
+        with one_blas_thread():
+            found = minimize(value, start, jac=True, method="L-BFGS-B", bounds=bounds, tol=1e-12).x
+        return np.asarray(np.round(found, _DIGITS))
+
+    found, alone = fitted(None), fitted(0.0)  # what the scale gains by itself is no gain of the cases
     gained = losses(alone)[0] - losses(found)[0]
     gain = float(weight @ gained / total)
     error = float(np.sqrt((weight**2 * (gained - gain) ** 2).sum()) / total)

@@ -77,8 +77,11 @@ def update_rules(model: RuleModel, settings: RuleSettings, block: Block) -> tupl
     tree = keep_cover(merged, found.without_cases.terms, n_exemplars(settings))
     rules = replace(found.rules, products=found.rules.products + learned.products)
     categories = {j: own + _weight_of_categories(known, j, len(own)) for j, own in model.category_weight.items()}
-    cases = found.cases and with_more_cases(found.cases, known, int(settings.n_cases))
-    found = replace(found, tree=tree, rules=rules, category_weight=categories, cases=cases)
+    cases, choice = found.cases, found.case_choice
+    if cases is not None:
+        cases = with_more_cases(cases, known, int(settings.n_cases))
+        choice = choice and replace(choice, scale=1.0)  # the weights are those beside the cases from now on
+    found = replace(found, tree=tree, rules=rules, category_weight=categories, cases=cases, case_choice=choice)
     return found.measured(root_rows(merged), n_most), drift
 
 

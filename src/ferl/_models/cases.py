@@ -1,7 +1,8 @@
 """Similar cases: training rows that a model keeps, and whose classes are evidence for the class of a new row.
 
-Among the k nearest cases, case j at distance d_j counts its weight times ``1 - d_j / d``, where d is the distance of
-the next one. So what the cases add is continuous in every number: cases that change places change nothing. The votes
+Equal rows are at one place, whatever their classes. Among the k nearest places, a case at distance d_j counts its
+weight times ``1 - d_j / d``, where d is the distance of the next place. So what the cases add is continuous in every
+number: places that change their order change nothing. The votes
 V_c of the classes, with one row of the class frequencies pi behind them, are shares ``P_c = (V_c + pi_c) / (V + 1)``.
 The cases add ``log(P_c / pi_c)``, less its mean over the classes, to the scores, times the strength that inner
 validation gives to each k. Far from all cases the distances are nearly equal, and nothing is added.
@@ -25,6 +26,7 @@ N_NEAREST = (1, 3, 10, 30)
 """Numbers of nearest cases that vote; inner validation decides how strongly each vote counts."""
 CASES_NAME = "similar known cases"
 """What the vote of cases is called beside the features."""
+_MEASURED_ROWS = 256  # by whose distances the usual one is measured
 SHOWN_NEAREST = 10
 """Sentences count the classes of so many most similar cases."""
 
@@ -110,16 +112,36 @@ class Cases(Terms):
     def frequency(self) -> Floats:
         """Share of each class in the weight of the cases; a class without a case counts as half a row."""
         total = np.bincount(self.label, self.weight, minlength=len(self.usual)).astype(np.float64)
-        least = min(1.0, float(total[total > 0].min())) / 2
-        return np.asarray(np.where(total > 0, total, least) / total.sum())
+        total = np.where(total > 0, total, min(1.0, float(total[total > 0].min())) / 2)
+        return np.asarray(total / total.sum())
+
+    @cached_property
+    def place_of_case(self) -> NDArray[np.intp]:
+        """The place of each case: a distinct row, numbered in the order of the first cases."""
+        rows = np.ascontiguousarray(np.where(np.isnan(self.row), np.nan, self.row + 0.0))  # one kind of NaN and of zero
+        keys = rows.view(f"V{rows.itemsize * rows.shape[1]}").ravel()
+        _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+        rank = np.empty(len(first), dtype=np.intp)
+        rank[np.argsort(first)] = np.arange(len(first))
+        return np.asarray(rank[inverse])
+
+    @cached_property
+    def by_place(self) -> tuple[Floats, Ints, Ints]:
+        """Distinct rows; where the cases of each begin in an order; and that order of the cases."""
+        place = self.place_of_case
+        order = np.argsort(place, kind="stable")
+        start = np.append(0, np.cumsum(np.bincount(place)))
+        return np.ascontiguousarray(self.row[order[start[:-1]]]), start.astype(np.int32), order.astype(np.int32)
 
     @cached_property
     def core(self) -> _core.Cases:
         """The compiled form."""
+        rows, start, order = self.by_place
         return _core.Cases(
-            self.row,
-            self.label,
-            self.weight,
+            rows,
+            start,
+            self.label[order],
+            self.weight[order],
             self.centre,
             self.per_unit,
             self.n_categories,
@@ -135,7 +157,7 @@ class Cases(Terms):
         """
         out = np.empty((len(rows), len(N_NEAREST) * len(self.usual)))
         self.core.votes(rows, others_alone, n_threads, out)
-        return out.reshape(len(rows), len(N_NEAREST), -1)
+        return out.reshape(len(rows), len(N_NEAREST), len(self.usual))
 
     def added(self, rows: Floats, others_alone: bool = False, n_threads: int = 1) -> Floats:
         """What the cases add to the scores, gates open, shape (n_samples, n_classes)."""
@@ -146,9 +168,27 @@ class Cases(Terms):
 
     def nearest(self, rows: Floats, n: int, n_threads: int = 1) -> tuple[Ints, Floats]:
         """The ``n`` nearest cases of each row and their distances, nearest first, both of shape (n_samples, n)."""
-        index, distance = np.empty((len(rows), n), dtype=np.int32), np.empty((len(rows), n))
-        self.core.nearest(rows, n_threads, index, distance)
-        return index, distance
+        places, start, order = self.by_place
+        near, distance = self._nearest_places(rows, min(n, len(places)), n_threads)
+        if len(places) == self.n_cases:
+            return order[near], distance
+        index, away = np.empty((len(rows), n), dtype=np.int32), np.empty((len(rows), n))
+        for k, (own, far) in enumerate(zip(near, distance, strict=True)):
+            index[k] = np.concatenate([order[start[place] : start[place + 1]] for place in own])[:n]
+            away[k] = np.repeat(far, np.diff(start)[own])[:n]
+        return index, away
+
+    def _nearest_places(self, rows: Floats, n: int, n_threads: int = 1) -> tuple[Ints, Floats]:
+        near, distance = np.empty((len(rows), n), dtype=np.int32), np.empty((len(rows), n))
+        self.core.nearest(rows, n_threads, near, distance)
+        return near, distance
+
+    @cached_property
+    def usual_distance(self) -> float:
+        """Median distance of some cases from the nearest other place; 1 where there is none."""
+        places = self.by_place[0]
+        apart = self._nearest_places(places[:_MEASURED_ROWS], 2)[1][:, 1] if len(places) > 1 else np.zeros(0)
+        return float(np.median(apart[apart > 0])) if (apart > 0).any() else 1.0
 
     def contributions(self, tree: FuzzyTree, rows: Floats, openness: Floats, n_threads: int = 1) -> Floats:
         """What the cases add, times how open the gates are."""

@@ -592,6 +592,12 @@ def _cases_to_form(cases: Cases | None) -> dict[str, Any] | None:
     return {name: getattr(cases, name) for name in CASES.fields} | {"place": place}
 
 
+def _case_choice(form: dict[str, Any] | None, has_cases: bool) -> CaseChoice | None:
+    if form is not None and form["is_used"] != has_cases:
+        raise wrong("weights.case_choice", "is_used must be true where the model has cases, and only there")
+    return None if form is None else CaseChoice(**form)
+
+
 def _cases(form: dict[str, Any] | None, n_categories: Ints) -> Cases | None:
     """Cases of a file."""
     if form is None:
@@ -671,7 +677,7 @@ def _rule_attributes(found: dict[str, Any], tree: FuzzyTree) -> dict[str, Any]:
         "curvature": None if curvature is None else Curvature(**curvature),
         "novelty_scale": scale,
         "cases": _cases(form["cases"], tree.n_categories(len(form["ranges"]))),
-        "case_choice": None if form["case_choice"] is None else CaseChoice(**form["case_choice"]),
+        "case_choice": _case_choice(form["case_choice"], form["cases"] is not None),
         "replaced": tuple(replaced.tolist()),
     }
 

@@ -421,6 +421,8 @@ class RuleModel(Model):
             proven[k] = value
             for side, end in enumerate(self.training_range(column)):
                 at[k, side] = self._first_flip(row, label, column, value, float(end), float(width[k]))
+                if np.isinf(at[k, side]):
+                    at[k, side] = (-np.inf, np.inf)[side]
 
     def _first_flip(self, row: Floats, label: int, column: int, value: float, end: float, width: float) -> float:
         """The first of even steps from a value to the end of the training range with another label, made finer."""
@@ -437,6 +439,8 @@ class RuleModel(Model):
         inside, outside = float(steps[found[0]]), float(steps[found[0] + 1])
         while abs(outside - inside) > max(width, _TRIED_SHARE * abs(end - value)):
             middle = (inside + outside) / 2
+            if middle in (inside, outside):
+                break
             inside, outside = (inside, middle) if is_other(np.array([middle]))[0] else (middle, outside)
         return outside
 

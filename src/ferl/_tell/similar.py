@@ -130,14 +130,16 @@ def similar_cases(model: RuleModel, rows: Floats, n: int, n_threads: int) -> Sim
     assert cases is not None
     n_near = min(max(n, max(N_NEAREST) + 2), cases.n_cases)
     index, distance = cases.nearest(rows, n_near, n_threads)
-    n = min(n, n_near)
+    if n_near < cases.n_cases and not distance[:, -1].all():  # all cases at distance 0 vote
+        index, distance = cases.nearest(rows, cases.n_cases, n_threads)
+    n = min(n, index.shape[1])
     names = model.feature_names()
     adds = np.array([_adds(cases, own, far, n) for own, far in zip(index, distance, strict=True)]).reshape(-1, n)
     near = index[:, :n]
     return SimilarCases(
         case=cases.place[near],
         label=np.asarray(model.labels, dtype=object)[cases.label[near]],
-        distance=distance[:, :n] / model.neighbours.usual,
+        distance=distance[:, :n] / cases.usual_distance,
         adds=adds,
         values=tuple(tuple(_values(model, cases.row[k]) for k in own.tolist()) for own in near),
         differs=tuple(_differs(model, cases, row, own, names) for row, own in zip(rows, near, strict=True)),
@@ -163,26 +165,28 @@ def _differs(model: RuleModel, cases: Cases, row: Floats, index: Ints, names: li
 
 def _adds(cases: Cases, index: Ints, distance: Floats, n: int) -> list[float]:
     """By how much each of the nearest cases raises the score of its class."""
-    label, weight = cases.label[index], cases.weight[index]
-    whole = vote_scores(cases, distance, label, weight)
-    found = []
+    whole, found = _vote_scores(cases, index, distance), []
     for k in range(n):
         others = np.arange(len(index)) != k
-        without = vote_scores(cases, distance[others], label[others], weight[others])
-        found.append(float((whole - without)[label[k]]))
+        without = _vote_scores(cases, index[others], distance[others])
+        found.append(float((whole - without)[cases.label[index[k]]]))
     return found
 
 
-def vote_scores(cases: Cases, distance: Floats, label: Ints, weight: Floats) -> Floats:
+def _vote_scores(cases: Cases, index: Ints, distance: Floats) -> Floats:
     """What some cases would add to the scores, shape (n_classes,), were they all; the nearest come first."""
     out = np.zeros(len(cases.usual))
-    if not len(distance):
+    if not len(index):
         return out
-    for n, strength in zip(N_NEAREST, cases.strength.tolist(), strict=True):
-        farthest = distance[min(n, len(distance) - 1)]
-        near = distance < farthest if farthest > 0 else distance == 0
-        closeness = 1 - distance[near] / farthest if farthest > 0 else np.ones(int(near.sum()))
-        vote = np.bincount(label[near], weight[near] * closeness, minlength=len(out))
+    first = np.unique(cases.place_of_case[index], return_index=True)[1]
+    apart, label = np.sort(distance[first]), cases.label[index]
+    for most, strength in zip(N_NEAREST, cases.strength.tolist(), strict=True):
+        n = min(most, len(apart) - 1)
+        if apart[n] > 0:
+            closeness = np.maximum(1 - distance / apart[n], 0.0)
+        else:
+            closeness = np.where(distance == 0, n / max(int((apart == 0).sum()), 1), 0.0)
+        vote = np.bincount(label, cases.weight[index] * closeness, minlength=len(out))
         evidence = np.log((vote / cases.frequency + 1) / (vote.sum() + 1))
         out += strength * (evidence - evidence.mean())
     return out

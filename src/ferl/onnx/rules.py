@@ -239,13 +239,15 @@ def _(block: CurvesAndMaps, graph: Graph, model: RuleModel, rows: Rows) -> Added
 @add_terms.register
 def _(block: Cases, graph: Graph, model: RuleModel, rows: Rows) -> Added:
     """The votes of the nearest cases."""
-    n_near, n_classes = min(max(N_NEAREST) + 1, block.n_cases), len(block.usual)
-    table = np.zeros((block.n_cases, n_classes))
-    table[np.arange(block.n_cases), block.label] = block.weight
+    places, n_classes = block.by_place[0], len(block.usual)
+    n_near, table = min(max(N_NEAREST) + 1, len(places)), np.zeros((len(places), n_classes))
+    np.add.at(table, (block.place_of_case, block.label), block.weight)
     distance = _case_distances(block, graph, rows)
     near, index = graph.several("TopK", 2, distance, np.array([n_near]), axis=1, largest=0)
     of_near = graph("Gather", table, index, axis=0)
-    there = graph("MatMul", graph.cast(graph("Equal", distance, 0.0), "float64"), table)
+    is_at_0 = graph.cast(graph("Equal", distance, 0.0), "float64")
+    n_there = graph("Max", graph.total(is_at_0, 1), 1.0)
+    there = graph("Div", graph("MatMul", is_at_0, table), n_there)  # of one place on average
     added = graph("Expand", np.zeros((1, n_classes)), graph.join([rows.n_rows, graph.constant(np.array([n_classes]))]))
     for n, strength in zip(N_NEAREST, block.strength.tolist(), strict=True):
         farthest = graph.take(near, [min(n, n_near - 1)], axis=1)
@@ -253,7 +255,7 @@ def _(block: Cases, graph: Graph, model: RuleModel, rows: Rows) -> Added:
         share = graph("Div", near, graph("Where", is_there, 1.0, farthest))
         closeness = graph("Where", graph("Less", near, farthest), graph("Sub", 1.0, share), 0.0)
         vote = graph.total(graph("Mul", graph.insert_axis(closeness, 2), of_near), 1, keepdims=False)
-        vote = graph("Where", is_there, there, vote)
+        vote = graph("Where", is_there, graph("Mul", there, float(min(n, n_near - 1))), vote)
         most = graph("Add", graph("Div", vote, block.frequency[None]), 1.0)
         evidence = graph("Log", graph("Div", most, graph("Add", graph.total(vote, 1), 1.0)))
         mean = graph("Div", graph.total(evidence, 1), float(n_classes))
@@ -265,10 +267,10 @@ def _(block: Cases, graph: Graph, model: RuleModel, rows: Rows) -> Added:
 
 
 def _case_distances(block: Cases, graph: Graph, rows: Rows) -> Value:
-    """Distances of rows from all cases, shape (n_rows, n_cases), up to a factor of each row, column by column."""
+    """Distances of rows from all places, shape (n_rows, n_places), up to a factor of each row, column by column."""
     total: Value | None = None
     for column in block.read_columns:
-        at, kept = np.array([column]), block.row[:, column]
+        at, kept = np.array([column]), block.by_place[0][:, column]
         x = graph("Transpose", graph("Where", rows.missing_in(at), 0.0, rows.values_of(at)), perm=[1, 0])
         is_missing = graph("Transpose", rows.missing_in(at), perm=[1, 0])
         if block.n_categories[column]:
@@ -279,7 +281,7 @@ def _case_distances(block: Cases, graph: Graph, rows: Rows) -> Value:
         own = graph("Where", is_missing, 0.0, graph("Mul", away, float(block.per_unit[column])))
         total = own if total is None else graph("Add", total, own)
     if total is None:
-        shape = graph.join([rows.n_rows, graph.constant(np.array([block.n_cases]))])
+        shape = graph.join([rows.n_rows, graph.constant(np.array([len(block.by_place[0])]))])
         return graph("Expand", np.zeros((1, 1)), shape)
     return total
 

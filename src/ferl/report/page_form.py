@@ -157,10 +157,11 @@ def _(block: Cases, tree: FuzzyTree) -> dict[str, Any]:
     nowhere = np.zeros(0)
     return {
         "kind": "cases",
-        "row": numbers(block.row),
-        "label": block.label.tolist(),
-        "place": block.place.tolist(),
-        "weight": block.weight.tolist(),
+        "row": numbers(block.by_place[0]),
+        "start": block.by_place[1].tolist(),
+        "label": block.label[block.by_place[2]].tolist(),
+        "place": block.place[block.by_place[2]].tolist(),
+        "weight": block.weight[block.by_place[2]].tolist(),
         "centre": numbers(block.centre),
         "per_unit": numbers(block.per_unit),
         "n_categories": block.n_categories.tolist(),

@@ -323,23 +323,28 @@ const ferlEngine = (() => {
       return sum;
     }
 
-    // The nearest cases first, of equally near ones in their order.
-    nearest(row) {
-      const near = this.row.map((kept, index) => ({ index, distance: this.distance(row, kept) }));
+    // At least n of the nearest places, and all at distance 0, the nearest first; equally near ones in their order.
+    nearest(row, n) {
+      const distance = Float64Array.from(this.row, (kept) => this.distance(row, kept));
+      const least = distance.slice().sort()[Math.min(n, distance.length) - 1], near = [];
+      distance.forEach((own, index) => own <= least && near.push({ index, distance: own }));
       return near.sort((a, b) => a.distance - b.distance || a.index - b.index);
     }
 
     contributions(row, firing, support) {
-      const { label, weight, frequency, n_nearest: nNearest, strength } = this.form, near = this.nearest(row);
+      const { start, label, weight, frequency, n_nearest: nNearest, strength } = this.form;
+      const near = this.nearest(row, Math.max(...nNearest) + 1), nThere = near.filter((own) => own.distance === 0).length;
       const added = frequency.map(() => 0);
-      nNearest.forEach((n, k) => {
-        const farthest = near[Math.min(n, near.length - 1)].distance, vote = frequency.map(() => 0);
+      nNearest.forEach((wanted, k) => {
+        const n = Math.min(wanted, near.length - 1), farthest = near[n].distance, vote = frequency.map(() => 0);
         let total = 0;
         for (const { index, distance } of near) {
           if (farthest > 0 ? !(distance < farthest) : distance > 0) break;
-          const counts = weight[index] * (farthest > 0 ? 1 - distance / farthest : 1);
-          vote[label[index]] += counts;
-          total += counts;
+          const closeness = farthest > 0 ? 1 - distance / farthest : n / nThere;
+          for (let own = start[index]; own < start[index + 1]; ++own) {
+            vote[label[own]] += weight[own] * closeness;
+            total += weight[own] * closeness;
+          }
         }
         const evidence = vote.map((own, c) => Math.log((own / frequency[c] + 1) / (total + 1)));
         const mean = evidence.reduce((sum, own) => sum + own, 0) / evidence.length;
@@ -354,8 +359,10 @@ const ferlEngine = (() => {
 
     // The most similar cases: their numbers, classes and values.
     similar(row, n) {
-      const { place, label } = this.form;
-      return this.nearest(row).slice(0, n).map(({ index }) => ({ place: place[index], label: label[index], values: this.row[index] }));
+      const { start, place, label } = this.form, found = [];
+      for (const { index } of this.nearest(row, n))
+        for (let own = start[index]; own < start[index + 1]; ++own) found.push({ place: place[own], label: label[own], values: this.row[index] });
+      return found.slice(0, n);
     }
   }
 
