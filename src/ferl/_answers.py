@@ -402,7 +402,7 @@ class Answers(Generic[AnyModel]):
         x : array-like of shape (n_features,) or (1, n_features), data frame of one row, Series, or dict
             The row; a dict has a value for each feature, None where it is missing.
         feature_names : sequence of str, default=None
-            Names to print; by default those of the training table.
+            Names to print; by default the names in the training table.
         counterfactual : bool, default=True
             Whether to search for changes of single features that alter the label, most of the work.
         decision : {"probable", "balanced", "mild"}, float, array-like or mapping, default="probable"
@@ -438,7 +438,7 @@ class Answers(Generic[AnyModel]):
         changes : mapping of feature to value
             The other values, by the names of their features or by their indices; None for a missing value.
         feature_names : sequence of str, default=None
-            Names to print; by default those of the training table.
+            Names to print; by default the names in the training table.
 
         Returns
         -------

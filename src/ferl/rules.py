@@ -90,13 +90,13 @@ class FERLClassifier(FERLEstimator[RuleModel]):
         Number of training rows that the model keeps to compare new rows with, for :meth:`novelty`; they are chosen to
         cover the others. 0: the model keeps no training row, and novelty is the paper's residual.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, as in scikit-learn. Those that would make all rows together weigh less are scaled up.
+        Weights of the classes, as in scikit-learn. Weights that would lower the total weight of all rows are scaled up.
     categorical_features : "from_dtype", array-like or None, default="from_dtype"
-        Which features are categories: those whose column says so (text, categorical and boolean columns), and these
-        beside them, by name, by number, or as a mask. None: none.
+        Features to read as categories, by name, by number, or as a mask, in addition to text, categorical and boolean
+        columns. None: no feature.
     missing_conditions : bool, default=False
-        Whether rules may ask if a value is missing at all, where that tells the classes apart. A missing value is
-        otherwise no evidence: it goes down every branch, in the proportions of the training rows.
+        Whether rules may test if a value is missing, where this separates the classes. Otherwise a missing value is no
+        evidence: it goes down every branch, in the proportions of the training rows.
     monotonic_cst : array-like of int of shape (n_features,) or dict, default=None
         With two classes: 1 for a feature with which the log-odds of the second class may only rise, -1: only fall, 0:
         neither. A dict names the features it constrains. Holds for all values: outside the training range such a

@@ -42,7 +42,7 @@ def fit_batches(
     estimator : FERLClassifier or FERLTreeClassifier, default=None
         What to fit, ``FERLClassifier()`` by default; it is not changed. With ``verbose=1`` there is a progress bar.
     describe : TableDescription, mapping, str or path-like, default=None
-        What people say of the table, as in :meth:`FERLClassifier.fit`.
+        Description of the table, as in :meth:`FERLClassifier.fit`.
 
     Returns
     -------
@@ -90,7 +90,7 @@ def fit_parquet(
     estimator : FERLClassifier or FERLTreeClassifier, default=None
         What to fit, ``FERLClassifier()`` by default; it is not changed. With ``verbose=1`` there is a progress bar.
     weights : str, default=None
-        Column that says how often each row counts.
+        Column with the weight of each row.
     groups : str, default=None
         Column of what each row belongs to, for rules; see :meth:`ferl.FERLClassifier.fit`.
     features : sequence of str, default=None
@@ -98,7 +98,7 @@ def fit_parquet(
     batch_rows : int, default=65_536
         Rows that are read at a time. The model does not depend on it.
     describe : TableDescription, mapping, str or path-like, default=None
-        What people say of the table, as in :meth:`FERLClassifier.fit`.
+        Description of the table, as in :meth:`FERLClassifier.fit`.
 
     Returns
     -------

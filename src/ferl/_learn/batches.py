@@ -111,7 +111,7 @@ class ParquetBatches:
     target : str
         Column of the labels.
     weights : str or None
-        Column that says how often each row counts.
+        Column with the weight of each row.
     features : tuple of str
         Columns to learn from.
     batch_rows : int

@@ -47,9 +47,9 @@ def export_latex(
     estimator : FERLClassifier
         Fitted.
     feature_names, class_names : sequence of str, default=None
-        Names to print; by default those of the training table, and the labels.
+        Names to print; by default the names in the training table, and the labels.
     decimals : int, default=None
-        Digits after the point of thresholds; by default as many as a band's half-width gives meaning to.
+        Digits after the point of thresholds; by default enough digits for the half-width of the band.
     max_rules : int, default=None
         Print at most this many rules, and say how many are left out.
     caption : str, default=None

@@ -60,7 +60,7 @@ class Wanted:
     level : float or None
         What the beliefs of a set must sum to; None: 2/3.
     feature_names : sequence of str or None
-        Names of the columns of the table; None: those of the training table.
+        Names of the columns of the table; None: the names in the training table.
     """
 
     evidence: bool = True

@@ -41,7 +41,7 @@ def export_python(
     level : float, default=None
         As in :meth:`ferl.FERLClassifier.predict_set`.
     feature_names : sequence of str, default=None
-        Names of the columns; None: those of the training table, or x0, x1, ...
+        Names of the columns; None: the names in the training table, or x0, x1, ...
 
     Returns
     -------
@@ -92,7 +92,7 @@ def export_c(
     level : float, default=None
         As in :meth:`ferl.FERLClassifier.predict_set`.
     feature_names : sequence of str, default=None
-        Names of the columns; None: those of the training table, or x0, x1, ...
+        Names of the columns; None: the names in the training table, or x0, x1, ...
 
     Returns
     -------

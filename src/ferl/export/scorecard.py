@@ -87,9 +87,9 @@ def export_scorecard(
     rounded : bool, default=False
         Whether points are whole numbers; :meth:`Scorecard.cost` says what that costs.
     feature_names, class_names : sequence of str, default=None
-        Names to print; by default those of the training table, and the labels.
+        Names to print; by default the names in the training table, and the labels.
     backend : {"pandas", "polars", "pyarrow"}, default=None
-        Whose data frame; by default the first of these that is installed.
+        Library of the returned data frame; by default the first of these that is installed.
 
     Returns
     -------
@@ -330,7 +330,7 @@ class Scorecard(ClassifierMixin, Wrapper):
         monotone : bool, default=False
             Whether neighbouring bins of numbers are merged until the event rate only rises, or only falls.
         feature_names : sequence of str, default=None
-            Names to print; by default those of the training table.
+            Names to print; by default the names in the training table.
 
         Returns
         -------
@@ -391,7 +391,7 @@ class Scorecard(ClassifierMixin, Wrapper):
         n_bins : int, default=10
             At most so many bins for the total and for each feature, of about equally many earlier rows.
         feature_names : sequence of str, default=None
-            Names to print; by default those of the training table.
+            Names to print; by default the names in the training table.
 
         Returns
         -------
@@ -722,7 +722,7 @@ def reason_codes(
     points_to_double : float, default=20
         As in :func:`ferl.export.export_scorecard`.
     feature_names : sequence of str, default=None
-        Names to print; by default those of the training table.
+        Names to print; by default the names in the training table.
     rival : label, default=None
         The class that ``positive`` is compared with: what a reason cost are then log-odds of these two. None: the other
         of two classes; of three and more the evidence for ``positive`` counts alone.

@@ -62,7 +62,7 @@ def export_sql(
     prefix : str, default=""
         Before the names of the answers.
     feature_names : sequence of str, default=None
-        Names of the columns; None: those of the training table, or x0, x1, ...
+        Names of the columns; None: the names in the training table, or x0, x1, ...
 
     Returns
     -------

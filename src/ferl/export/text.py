@@ -82,11 +82,11 @@ def export_text(
     estimator : FERLClassifier
         Fitted.
     feature_names : sequence of str, default=None
-        Names to print; by default those of the training table.
+        Names to print; by default the names in the training table.
     class_names : sequence of str, default=None
         Names of the classes, in the order of ``classes_``; by default the labels themselves.
     decimals : int, default=None
-        Digits after the point of learned thresholds; by default as many as a band's half-width gives meaning to.
+        Digits after the point of learned thresholds; by default enough digits for the half-width of the band.
     max_rules : int, default=None
         Print at most this many rules, and say how many are left out. Rules whose weights add up are told together
         where they are on one feature, all of those on the strongest feature at least.
@@ -549,7 +549,7 @@ def rules_frame(
         Whether to list the beginnings of rules, which end at inner nodes. None: where they are sources of evidence of
         their own, as in a compact tree; the list is then all that an answer is made of.
     backend : {"pandas", "polars", "pyarrow"}, default=None
-        Whose data frame; by default the first of these that is installed.
+        Library of the returned data frame; by default the first of these that is installed.
 
     Returns
     -------
@@ -643,7 +643,7 @@ def curves_frame(
     feature_names, class_names : sequence of str, default=None
         As in :func:`export_text`.
     backend : {"pandas", "polars", "pyarrow"}, default=None
-        Whose data frame; by default the first of these that is installed.
+        Library of the returned data frame; by default the first of these that is installed.
 
     Returns
     -------
@@ -718,9 +718,9 @@ def splits_frame(
     estimator : FERLClassifier
         Fitted, deep or medium. The words of a compact tree are not learned: its frame is empty.
     feature_names : sequence of str, default=None
-        Names to print; by default those of the training table.
+        Names to print; by default the names in the training table.
     backend : {"pandas", "polars", "pyarrow"}, default=None
-        Whose data frame; by default the first of these that is installed.
+        Library of the returned data frame; by default the first of these that is installed.
 
     Returns
     -------
@@ -776,7 +776,7 @@ def overview(
     y : array-like of shape (n_samples,), default=None
         Labels of these rows.
     feature_names : sequence of str, default=None
-        Names to print; None: those of the training table.
+        Names to print; None: the names in the training table.
 
     Returns
     -------

@@ -59,7 +59,7 @@ def plot_contributions(
     max_features : int, default=10
         The features that add least are drawn as one bar where there are more.
     feature_names : sequence of str, default=None
-        Names to print; by default those of the training table.
+        Names to print; by default the names in the training table.
     class_names : sequence of str, default=None
         Names of the classes, in the order of ``classes_``; by default the labels themselves.
     ax : matplotlib Axes, default=None
@@ -153,7 +153,7 @@ def plot_importance(
     max_features : int, default=15
         At most this many bars; how many features are left out is said below.
     feature_names : sequence of str, default=None
-        Names to print; by default those of the training table.
+        Names to print; by default the names in the training table.
     ax : matplotlib Axes, default=None
         Where to draw; by default on a new figure.
 
@@ -216,7 +216,7 @@ def plot_novelty(
     max_features : int, default=10
         The features that add least are drawn as one bar where there are more.
     feature_names : sequence of str, default=None
-        Names to print; by default those of the training table.
+        Names to print; by default the names in the training table.
     ax : matplotlib Axes, default=None
         Where to draw; by default on a new figure.
 

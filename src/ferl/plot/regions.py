@@ -59,7 +59,7 @@ def plot_decision_regions(
     features : pair of int or str, default=(0, 1)
         Numbers or names of the features to the right and upwards; numbers or categories.
     feature_names, class_names : sequence of str, default=None
-        Names to print; by default those of the training table, and the labels.
+        Names to print; by default the names in the training table, and the labels.
     n_steps : int, default=200
         Number of values of each feature that are asked for.
     ax : matplotlib Axes, default=None

@@ -85,7 +85,7 @@ def plot_shapes(
         Rows whose density is drawn. None: the training rows that the model keeps. Of a large table these are rows that
         cover the others, among which unusual rows are more frequent than among all rows.
     feature_names, class_names : sequence of str, default=None
-        Names to print; by default those of the training table, and the labels.
+        Names to print; by default the names in the training table, and the labels.
     figure : matplotlib Figure, default=None
         Where to draw; by default a new one.
 

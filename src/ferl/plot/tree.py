@@ -130,7 +130,7 @@ def plot_tree(
     estimator : FERLClassifier
         Fitted.
     feature_names, class_names : sequence of str, default=None
-        Names to print; by default those of the training table, and the labels.
+        Names to print; by default the names in the training table, and the labels.
     max_depth : int, default=None
         Fold up what lies below this depth; 0 is the root alone.
     max_rules : int, default=50
@@ -139,7 +139,7 @@ def plot_tree(
     min_weight : float, default=0.0
         Fold up subtrees that have less than this share of the training weight: 0.02 leaves out what a few rows decide.
     decimals : int, default=None
-        Digits after the point of thresholds; by default as many as a band's half-width gives meaning to.
+        Digits after the point of thresholds; by default enough digits for the half-width of the band.
     ax : matplotlib Axes, default=None
         Where to draw; by default on a new figure, which is as large as the tree needs.
 
@@ -391,7 +391,7 @@ def plot_memberships(
     feature : int or str
         Its number or its name.
     feature_names : sequence of str, default=None
-        Names of the features; by default those of the training table.
+        Names of the features; by default the names in the training table.
     max_splits : int, default=6
         Draw at most so many splits.
     ax : matplotlib Axes, default=None
