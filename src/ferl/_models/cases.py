@@ -38,13 +38,13 @@ class CaseChoice(FrozenArrays):
     is_used : bool
         Whether the model has cases.
     gain : float
-        By how much they lower the log-loss of rows that neither rules nor cases had, in nats a row.
+        Decrease of the log-loss by the cases, in nats a row, on rows that neither rules nor cases were learned from.
     error : float
         Standard error of the gain.
     n_rows : int
         Number of these rows.
     scale : float
-        What the weights of the rules were multiplied by to make room for the cases; 1 where they are not used.
+        Factor on the weights of the rules that balances them with the cases; 1 if the cases are not used.
     """
 
     is_used: bool
@@ -71,15 +71,15 @@ class Cases(Terms):
     weight : ndarray of shape (n_cases,)
         Training weight of each case.
     place : ndarray of shape (n_cases,), int64
-        Number of each case among the training rows, from 0; -1 where it is not known.
+        Number of each case among the training rows, from 0; -1 where it is unknown.
     centre : ndarray of shape (n_columns,)
-        What stands for a number that a case lacks.
+        The number that replaces a missing value of a case.
     per_unit : ndarray of shape (n_columns,)
-        What a difference of one counts in the distance; 0: the column does not count.
+        Distance of two cases that differ by one in the column; 0: the column does not count.
     n_categories : ndarray of shape (n_columns,), int32
         Number of categories of each column; 0: it holds numbers.
     strength : ndarray of shape (4,)
-        How strongly the vote of the nearest case counts, and those of the nearest 3, 10 and 30.
+        Weights of the votes of the nearest case and of the nearest 3, 10 and 30 cases.
     usual : ndarray of shape (n_classes,)
         What the cases add on average over training rows.
     """
@@ -172,7 +172,7 @@ class Cases(Terms):
         return np.flatnonzero(self.per_unit > 0).tolist()
 
     def keep(self, kept: Bools) -> Cases | None:
-        """Some of the cases alone; None where that is none."""
+        """A subset of the cases; None if it is empty."""
         if not kept.any():
             return None
         names = ("row", "label", "weight", "place")

@@ -75,7 +75,7 @@ TREE = Object.of(
             share=Numbers(("nodes",), 0.0, 1.0 + ROUNDING, missing=True),
         )
     ),
-    # Sparse: the usual membership at each node, and those of the categories that differ from it.
+    # Sparse: the usual membership at each node, and the memberships of categories that differ from it.
     categories=Nullable(
         Object.of(
             node=Integers("category nodes", below="nodes"),

@@ -345,7 +345,7 @@ def ordered_text(memberships: Memberships, kind: ColumnKind) -> str:
 
 
 def whole_text(lower: Ramp, upper: Ramp, kind: ColumnKind, is_binary: bool) -> str:
-    """What follows the name of a column of whole numbers or days, where no such number fits in part; otherwise "".
+    """The condition on a column of whole numbers or days, if each of them fits fully or not at all; otherwise "".
 
     A band between two whole numbers that are neighbours is a cut between them, so that "at least 41" is all of it.
     """

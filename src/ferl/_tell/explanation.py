@@ -99,8 +99,9 @@ class Effect:
         The mean over the training rows; None for categories.
     weight : float
         What it adds to the log-odds of the most probable class against the one it is compared with. Rules: what the
-        feature adds here less what it adds on average over the training rows. Trees: the log-odds less those of the
-        same row without this value, which takes both sides of a split in the shares of the training rows.
+        feature adds here less what it adds on average over the training rows. Trees: the log-odds minus the log-odds of
+        the same row without this value. Without the value the row takes both sides of a split, in the shares of the
+        training rows.
     """
 
     feature: str
