@@ -117,7 +117,7 @@ class ParquetBatches:
     batch_rows : int
         Rows that are read at a time.
     groups : str or None
-        Column of what each row belongs to.
+        Column with the group of each row.
     """
 
     dataset: Any
@@ -267,7 +267,7 @@ class RowsInBatches:
 
 @dataclass(frozen=True)
 class Digest:
-    """What tells rows of one pass from those of another, in whatever order and batches they come.
+    """A fingerprint of the rows of one pass, which does not depend on their order and batches.
 
     Attributes
     ----------
@@ -293,7 +293,7 @@ class Digest:
         return Digest(self.n_rows + n_rows, (self.total + digest) % 2**64)
 
     def must_be(self, other: Digest, what: str) -> None:
-        """Refuse rows that are not those of the pass before."""
+        """Refuse rows that differ from the rows of the pass before."""
         if self != other:
             found = f"{other.n_rows:,} rows, then {self.n_rows:,}" if self.n_rows != other.n_rows else f"other {what}"
             raise ValueError(
@@ -310,13 +310,13 @@ def rows_in_batches(
     Parameters
     ----------
     settings : Settings
-        Says what is looked for.
+        Determine which statistics are collected.
     batches : Batches
         The rows.
     moved : callable
         Told how far reading has come.
     description : TableDescription, default=NOTHING_SAID
-        What people say of the columns.
+        Description of the columns.
 
     Returns
     -------
@@ -389,7 +389,7 @@ class FirstLook:
         return cls(wanted, [name for index, name in enumerate(names) if chosen[index]], names)
 
     def of_these(self, description: TableDescription) -> TableDescription:
-        """What is said of the columns that are looked at."""
+        """The description of the columns that are read."""
         if self.features is None:
             return description
         known = self.names or ()
@@ -397,7 +397,7 @@ class FirstLook:
         return replace(description, columns=own)
 
     def all_columns(self, found: Schema, description: TableDescription) -> Schema:
-        """The columns that were looked at, and those that hold numbers."""
+        """The columns that were read, and the columns of numbers."""
         if self.names is None:
             return found
         index = {name: j for j, name in enumerate(found.names or ())}

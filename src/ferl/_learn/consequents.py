@@ -93,7 +93,7 @@ def own_trust(
 def signs(
     wish: ArrayLike | Mapping[str, int] | None, names: list[str], n_categories: Ints, n_classes: int
 ) -> Ints | None:
-    """Sign of each column's constraint, 0 where it has none; None: there are no constraints.
+    """Sign of each column's constraint, 0 without a constraint; None: no column has one.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def signs(
 
 
 def level_columns(constraint: Ints | None) -> tuple[int, ...]:
-    """Columns whose gates would break a constraint if they closed: those that have one."""
+    """Columns whose gates would break a constraint if they closed: the constrained columns."""
     return () if constraint is None else tuple(np.flatnonzero(constraint).tolist())
 
 

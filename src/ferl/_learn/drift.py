@@ -27,7 +27,7 @@ _MOST_SUPPORT = 0.5  # beyond it the model is silent about most rows
 _LEAST_NOVELTY = 0.1
 _LEAST_SHIFT = 0.2  # of the share of a class, that a block must be large enough to show
 LEAST_ROWS = math.ceil((_STANDARD_ERRORS * 0.5 / _LEAST_SHIFT) ** 2)  # a share has a standard error of 0.5 / sqrt(n)
-# With fewer the noise is not known: n equal figures lie sqrt(n) standard errors from 0, and those of one row have none.
+# With fewer the noise is unknown: n equal figures lie sqrt(n) standard errors from 0, and one row has no error.
 _LEAST_ROWS_OF_SIGNS = _STANDARD_ERRORS**2 + 1
 _CHUNK_ROWS = 4096  # whose firings are in memory at a time
 
@@ -228,7 +228,7 @@ def _numbers_of_rows(model: Model, block: Block) -> tuple[float, float]:
 
 
 def _times(factor: float, digits: int = 2) -> str:
-    """A factor with few digits; all those of large whole numbers."""
+    """A factor with few digits; large whole numbers keep all digits."""
     return number_text(factor if factor < 100 else round(factor), digits) if math.isfinite(factor) else f"{factor:.3g}"
 
 

@@ -168,7 +168,7 @@ class _Line:
 
 
 def _other_category(line: _Line, feature: int, unseen: Any) -> Change | None:
-    """The category with the most probable label, among those that give another one; where rules speak, if any does."""
+    """The category whose label is another one and most probable; preferably where rules fire."""
     categories, code = line.model.category_names[feature], int(line.row[0, feature])
     evidence = line.at(feature, list(range(len(categories))))
     probability, speaks = evidence.probability, np.asarray(evidence.belief.any(axis=1))

@@ -3,7 +3,8 @@
 Two measures, both sums of one part for each feature:
 
 - "neighbour": the distance to the nearest training row that the model keeps (an exemplar); a tree compares a row with
-  those of the rules that it reaches, rules with all, in usual distances, and add half the entropy of the probabilities;
+  the exemplars of the rules that it reaches; rules compare it with all exemplars, in usual distances, and add half the
+  entropy of the probabilities;
 - "residual": the paper's, from means and variances alone: how far the row lies from the middle of its rules, in the
   features they do not test, plus nine times the support deficit.
 

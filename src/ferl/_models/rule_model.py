@@ -245,7 +245,7 @@ class RuleModel(Model):
 
     @cached_property
     def most_rows_of_category(self) -> dict[int, Floats]:
-        """One more than the training rows of each category, by column; the last is for categories of no such row."""
+        """One plus the training weight of each category, by column; the last entry is for unknown categories."""
         read = self.condition_columns.tolist()
         return {j: 1 + np.append(own, 0.0) for j, own in self.category_weight.items() if j in read}
 
@@ -297,7 +297,8 @@ class RuleModel(Model):
     def lift(self, rows: Floats, evidence: Evidence, power: float = 1.0) -> Floats:
         """Logarithm of probability divided by a power of the frequency, shape (n_samples, n_classes).
 
-        Where the gates are closed, the most probable class: without evidence no rare class is preferred.
+        Where the gates are closed, it is the logarithm of the probability alone: without evidence no rare class is
+        preferred.
         """
         is_open = self.fading(rows)[:, None] > 0
         with np.errstate(divide="ignore"):

@@ -180,7 +180,7 @@ class RuleSettings(Settings):
         return super().of({**parameters, **most})
 
     def unused(self) -> dict[str, Any]:
-        """In addition to the conflicts of all models: maps, where rules are in words or have one condition."""
+        """Also unused: the number of maps if rules are in words, and the number of cases without cases."""
         found = super().unused()
         found |= {"max_maps": MAX_MAPS} if self.words is not None else {}
         return found if self.cases else found | {"n_cases": N_CASES}
@@ -258,7 +258,7 @@ class TreeSettings(Settings):
         }
 
     def unused(self) -> dict[str, Any]:
-        """Parameters of learned splits combined with words, and parameters of words combined with learned splits."""
+        """Also unused: parameters of learned splits in a tree of words, and parameters of words with learned splits."""
         found = super().unused() | ({} if self.consequents == "shrinkage" else {"shrinkage": 5.0})
         if self.words is not None:
             return found | _OF_SPLITS

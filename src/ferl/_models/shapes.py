@@ -377,7 +377,7 @@ def _corners(model: RuleModel, feature: int, rules: Sequence[int], pictures: Seq
 
 
 def cell_edges(model: RuleModel, shape: Shape, axis: int, low: float, high: float, n_least: int = 0) -> Floats:
-    """Edges of the cells of maps along a number, between two ends; if rules bend, evenly spaced edges are added."""
+    """Edges of the cells of maps along a number, between two ends; with rules, evenly spaced edges are added."""
     assert model.curves is not None
     feature, found = shape.features[axis], [np.array([low, high])]
     for term in shape.pictures:

@@ -13,7 +13,7 @@
 
 Every value is a fraction, not a percentage; all but `mean_set_size` and `brier_score` lie in [0, 1]. Where rows have
 equal confidence or novelty, the expectation over their random order counts, so that the order of the rows in the file
-never matters. `SCORERS` has those that scikit-learn's searches and cross-validation can use.
+never matters. `SCORERS` has the measures that scikit-learn's searches and cross-validation can use.
 """
 
 from ferl.metrics.comparison import GroupMetrics, metrics_by_group
