@@ -140,7 +140,7 @@ class Answers(Generic[AnyModel]):
             - "probable": the class of the largest :meth:`predict_proba`, which is right most often.
             - "balanced": the class whose probability is largest compared with its frequency among the training rows,
               so that a rare class is named where it is likelier than usual; it finds more of the rare rows, and is
-              wrong more often. Frequencies are those of the training weights: after ``class_weight="balanced"`` they
+              wrong more often. Frequencies come from the training weights: after ``class_weight="balanced"`` they
               are equal, and both decisions are one.
             - "mild": compared with the square root of the frequency, halfway between the two.
             - A threshold, a number between 0 and 1, for two classes: ``classes_[1]`` where its probability is at least
@@ -151,9 +151,9 @@ class Answers(Generic[AnyModel]):
               right and 1 where it is wrong. A data frame has true classes in its index, predicted ones in its columns.
               Rules weigh costs by the probability; trees by the belief, since their ignorance belongs to no class.
         no_answer : label or None, default=None
-            What rows get that the classifier abstains on: those whose :meth:`predict_set` has all classes, which
-            ``ferl predict`` leaves empty. It must not be a class: -1 or NaN among numbers, "" among text. None: these
-            rows have their label, too, as with ``ferl predict --guess``.
+            Label of rows on which the classifier abstains: their :meth:`predict_set` has all classes, and ``ferl
+            predict`` leaves them empty. It must not be a class: -1 or NaN among numbers, "" among text. None: these
+            rows get their most probable label, as with ``ferl predict --guess``.
 
         Returns
         -------
@@ -202,7 +202,7 @@ class Answers(Generic[AnyModel]):
         return self.model_.probabilities(rows, n_threads(self.n_jobs))
 
     def predictor(self) -> Predictor:
-        """A prepared predictor for services, which ask row by row: a tenth of the time of a data frame of one row.
+        """A prepared predictor for services that predict row by row: a tenth of the time of a data frame of one row.
 
         Returns
         -------
@@ -335,10 +335,10 @@ class Answers(Generic[AnyModel]):
     def certified_radius(self, X: ArrayLike, *, scale: ArrayLike | str | None = None) -> Floats:
         """Max-norm radius around each row in which :meth:`predict` cannot change, shape (n_samples,).
 
-        Sound, rounding included, for ``combination`` "dempster" and "vote" and for rules; the largest such radius
-        may be larger. For rules it seldom is: the worst row of a box is at corners of ramps, which are searched
-        for a proof. It is told from below, to one part in 4,096. A row without a margin has 0: where nothing fires,
-        say. A tree of one rule has infinity everywhere, and so has any row whose label no movement can change.
+        Sound, rounding included, for ``combination`` "dempster" and "vote" and for rules; the largest such radius may
+        be larger. For rules it seldom is: the worst row of a box is at corners of ramps, which are searched for a
+        proof. The radius is rounded down, to one part in 4,096. A row without a margin has 0, for example if no rule
+        fires. A tree of one rule has infinity everywhere, and so has any row whose label no movement can change.
 
         Parameters
         ----------

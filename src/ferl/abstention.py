@@ -98,8 +98,8 @@ class RiskControlledFERL(Wrapper):
     of at least ``confidence`` over the draw of the calibration rows, the error rate of the population's answered rows
     is at most ``risk``. It holds for any classifier and any signal, with ties or without, and does not assume that the
     error rate falls with the signal. For a given threshold the number of errors among the answered rows is binomial,
-    which makes each test exact; thresholds, their order and the ranking are fixed before calibration rows are looked
-    at; and both methods keep the probability of any wrong promise below ``1 - confidence``.
+    which makes each test exact. Thresholds, their order and the ranking are fixed before the calibration rows are used,
+    and both methods keep the probability of any wrong promise below ``1 - confidence``.
 
     It is about the population, not about each class or each row, and it ends where the population changes.
 
@@ -359,7 +359,7 @@ def clopper_pearson(n_errors: ArrayLike, n_rows: ArrayLike, delta: float) -> Flo
     Parameters
     ----------
     n_errors, n_rows : array-like of int
-        Errors seen among so many independent rows.
+        Number of errors, and number of independent rows that they were counted on.
     delta : float
         Probability with which the bound may fail.
 
@@ -388,7 +388,7 @@ def risk_p_value(n_errors: ArrayLike, n_rows: ArrayLike, risk: float) -> Floats:
     Parameters
     ----------
     n_errors, n_rows : array-like of int
-        Errors seen among so many independent rows.
+        Number of errors, and number of independent rows that they were counted on.
     risk : float
         The error rate.
 
@@ -586,7 +586,7 @@ class Design:
             if not falls.any():
                 break
             # Clear answers lie at the ends of features, where fewer rows are. A ranking that took few rows for a good
-            # sign would put those that no training row is like first.
+            # sign would put rows first that are unlike all training rows.
             ranking, counts = None, counts & ~falls
         return cls(ranking, counts, Ladder.of(_ranked(ranking, counts, raw), wrong))
 

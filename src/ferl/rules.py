@@ -48,11 +48,11 @@ class FERLClassifier(FERLEstimator[RuleModel]):
     ----------
     words : bool, {"quantile", "triangles", "width", "mdlp"} or sequence of LinguisticVariable, default=False
         False: conditions are learned. Otherwise rules are in words: sets of equal weight, triangles, sets of equal
-        width or between cuts that separate the classes; or those given, which find their features by name (features
-        without words are not used). True: triangles, and few rules.
+        width, or sets between cuts that separate the classes; or the given variables, which are matched to features by
+        name (features without words are not used). True: triangles, and few rules.
     max_rules : int or "auto", default=None
-        Largest number of rules. None: 150, or 15 with ``words=True``. "auto": as many as inner validation chooses, up
-        to 1,200, which takes several times as long where many are better.
+        Largest number of rules. None: 150, or 15 with ``words=True``. "auto": inner validation chooses the number, up
+        to 1,200, which takes several times as long if many rules are better.
     max_conditions : int, default=3
         Largest number of conditions of a rule, 1 to 3. With 1 every feature has one curve.
     max_maps : int or None, default=25
@@ -65,9 +65,9 @@ class FERLClassifier(FERLEstimator[RuleModel]):
         Share of the information of all rules (in nats, at most 1) that each rule must keep; others are removed, the
         least first. None: 0, or 0.05 with ``words=True``.
     prune : float, default=0.0015
-        Rules are removed, and the others corrected, as long as the mean divergence (Kullback and Leibler's, in nats)
-        from the answers of all rules on the training rows stays below. 0: none is removed.
-        With more than 10,000 rows it is at most 15 / n_rows: rules that many rows support are kept.
+        Rules are removed, and the others corrected, as long as the mean Kullback-Leibler divergence (in nats) from the
+        predictions of all rules on the training rows stays below this value. 0: no rule is removed. With more than
+        10,000 rows the value is at most 15 / n_rows, so rules that many rows support are kept.
     effort : int, default=1
         Number of models, from other random choices and other parts of inner validation, whose rules are joined and
         whose weights are averaged; then rules are removed down to the size of one model. Better answers at the same
@@ -77,7 +77,7 @@ class FERLClassifier(FERLEstimator[RuleModel]):
         and how strongly they count; ``cases_`` has what it found. The model then keeps training rows: see
         docs/guide/cases.md on what a model file holds.
     n_cases : int, default=20_000
-        Largest number of training rows that are kept as cases. Those that others do not predict are kept first.
+        Largest number of training rows that are kept as cases. Rows that the other kept rows mispredict are kept first.
     support_gate : bool, default=True
         Fade out rules outside the training range, so that far-away rows get ignorance instead of a confident answer.
     gate_margin : float, default=1.0
@@ -271,14 +271,14 @@ class FERLClassifier(FERLEstimator[RuleModel]):
             How often each row counts: weight 2 is the row twice. Weights that average less than one per given row are
             scaled up to one, whatever rows are equal; there, the row twice is two rows.
         groups : array-like of shape (n_samples,), default=None
-            What each row belongs to: a patient, a machine, a month. The number of rules, their ridge, curves and maps
+            Group of each row: a patient, a machine, a month. The number of rules, their ridge, curves and maps
             are validated on groups that were left out as a whole, so that copies of a row, or rows of one time, do not
             confirm each other. See docs/guide/tables.md.
         units : mapping of str to str, default=None
-            What numbers count, by column: {"glucose": "mg/dl"}. For readers only.
+            Units of numbers, by column: {"glucose": "mg/dl"}. For readers only.
         describe : TableDescription, mapping, str or path-like, default=None
-            What people say of the table, or the JSON or YAML file that says it: names, units, meanings of values, for
-            readers; orders of categories and markers of missing values, which decide how columns are read. See
+            Description of the table, or a JSON or YAML file with it. Names, units and meanings of values are for
+            readers; orders of categories and markers of missing values decide how columns are read. See
             docs/guide/tables.md.
 
         Returns
@@ -354,7 +354,7 @@ class FERLClassifier(FERLEstimator[RuleModel]):
         Returns
         -------
         ndarray of shape (n_samples, n_classes), or (n_samples,) for two classes
-            Two classes: the score of the second less that of the first.
+            Two classes: the score of the second class minus the score of the first.
         """
         rows = self._rows(X)
         scores = self.model_.decision_scores(rows, n_threads(self.n_jobs))
@@ -399,7 +399,8 @@ class FERLClassifier(FERLEstimator[RuleModel]):
         """The fewest, most probable classes whose beliefs sum to the level, bool of shape (n_samples, n_classes).
 
         The set of all classes is an abstention: the classes are close, or few training rows are behind the answer. The
-        level is no promise that so many sets hold the true class; :class:`ferl.ConformalFERL` makes one.
+        level does not guarantee that this share of sets contains the true class; :class:`ferl.ConformalFERL` gives a
+        guarantee.
 
         Parameters
         ----------
@@ -522,6 +523,6 @@ class FERLClassifier(FERLEstimator[RuleModel]):
 
     @property
     def n_cells_(self) -> int:
-        """Number of cells of all maps, those of missing values and unknown categories left out."""
+        """Number of cells of all maps, without the cells of missing values and unknown categories."""
         curves = self._fitted().curves
         return 0 if curves is None else curves.n_map_cells

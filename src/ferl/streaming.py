@@ -30,7 +30,7 @@ def fit_batches(
 ) -> FERLEstimator[Any]:
     """Fit on rows that come in batches, of which one at a time is in memory.
 
-    The model is that of ``estimator.fit`` on all rows at once, to the last bit, for batches of any size.
+    The model equals the result of ``estimator.fit`` on all rows at once, to the last bit, for batches of any size.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def fit_parquet(
     weights : str, default=None
         Column with the weight of each row.
     groups : str, default=None
-        Column of what each row belongs to, for rules; see :meth:`ferl.FERLClassifier.fit`.
+        Column with the group of each row, for rules; see :meth:`ferl.FERLClassifier.fit`.
     features : sequence of str, default=None
         Columns to learn from; by default all others.
     batch_rows : int, default=65_536

@@ -35,8 +35,9 @@ class FERLTreeClassifier(FERLEstimator[TreeModel]):
         Defaults of the parameters that are None: a larger tree, a smaller one, a small one in words.
     words : bool, {"quantile", "triangles", "width", "mdlp"} or sequence of LinguisticVariable, default=None
         False: splits are learned. Otherwise the tree is in words: sets of equal weight (True: these), triangles, sets
-        of equal width or between cuts that separate the classes; or those given, which find their features by name
-        (features without words are not used). None: "quantile" for compact, learned splits for deep and medium.
+        of equal width, or sets between cuts that separate the classes; or the given variables, which are matched to
+        features by name (features without words are not used). None: "quantile" for compact, learned splits for deep
+        and medium.
     max_rules : int, default=None
         Largest number of leaves. None: 150 for deep, 50 for medium, 15 for compact.
     max_depth : int, default=None
@@ -44,8 +45,8 @@ class FERLTreeClassifier(FERLEstimator[TreeModel]):
     n_sets : int, default=3
         Number of words for a feature, 2 to 7 ("mdlp": at most), when they are made from the table.
     min_rule_worth : float, default=None
-        Words: what the absence of a word must cost by the criterion, or else it is removed. None: 0 for deep and
-        medium, 0.045 for compact.
+        Words: the least loss by the criterion without the word; words with a smaller loss are removed. None: 0 for deep
+        and medium, 0.045 for compact.
     min_leaf_weight : float, default=2.0
         Least training weight on either side of a split, or below a word, in rows.
     min_gain : float, default=None
@@ -57,12 +58,12 @@ class FERLTreeClassifier(FERLEstimator[TreeModel]):
     min_coverage : float, default=0.0
         Share of the training weight that a node needs to grow further.
     criterion : {"gini", "entropy", "cci", "consistent"}, default=None
-        Learned splits: what features and nodes are chosen by (each feature is cut by Gini). "gini" (None: this): the
-        weighted Gini decrease. "entropy": the decrease of entropy, which halves many classes where Gini separates them
-        one by one, so that rules are shorter. "cci": the weight that the two children's majority classes classify
-        better than the parent's (ties by Gini). Words: "consistent" (None: this): what a word changes in accuracy plus
-        mean log-probability of the training rows, by the evidence of all nodes together. "cci": accuracy alone, the
-        paper's.
+        Learned splits: the criterion that chooses features and nodes (Gini always chooses the cut of a feature). "gini"
+        (None: this): the weighted Gini decrease. "entropy": the decrease of entropy, which halves many classes where
+        Gini separates them one by one, so that rules are shorter. "cci": the weight that the two children's majority
+        classes classify better than the parent's (ties by Gini). Words: "consistent" (None: this): the change in
+        accuracy plus mean log-probability of the training rows, by the evidence of all nodes together. "cci": accuracy
+        alone, the paper's.
     n_resamples : int, default=25
         Learned splits: number of bootstrap resamples behind each band. Multiples of 8 cost least.
     band : {"mean_std", "median_mad"}, default="mean_std"

@@ -282,7 +282,7 @@ def _map(found: dict[str, Any] | None) -> TemperatureMap | IsotonicMap | None:
 def evidence_signal(evidence: Evidence, name: str) -> Floats:
     """The signal of this name that evidence alone gives, shape (n_samples,): "margin", "belief" or "ignorance".
 
-    The margin is the probability of the best class minus that of the next.
+    The margin is the probability of the best class minus the probability of the next.
     """
     if name != "margin":
         return np.asarray(evidence.belief.max(axis=1) if name == "belief" else -evidence.ignorance)

@@ -235,7 +235,7 @@ class RowsInBatches:
     form : RowForm
         How they become numbers.
     moved : callable
-        Told how far reading has come.
+        Called with the progress of reading.
     labels : Digest
         Of labels and weights, when they were counted.
     """
@@ -314,7 +314,7 @@ def rows_in_batches(
     batches : Batches
         The rows.
     moved : callable
-        Told how far reading has come.
+        Called with the progress of reading.
     description : TableDescription, default=NOTHING_SAID
         Description of the columns.
 

@@ -91,7 +91,7 @@ def with_cases(
 
 
 def condensed(cases: Cases, n_most: int, n_threads: int = 1) -> Cases:
-    """A limited number of cases, in random order: cases that the nearest kept case mispredicts come first.
+    """A limited number of the randomly ordered cases: cases that the nearest kept case mispredicts come first.
 
     Half of the cases lose about half as much log-loss when they are chosen this way (Hart's condensed nearest neighbour
     rule, in blocks) as when they are drawn at random.

@@ -307,7 +307,7 @@ class _Problem:
         return np.asarray(self.before.rules @ moved @ self.classes + RIDGE * moved)
 
     def slope(self, at: Floats, p: Floats) -> Floats:
-        """The inverse for all weights; rows sum to zero, as the rows of the weights do."""
+        """Slope of the loss and the parabola together; rows sum to zero, as the rows of the weights do."""
         residual = p.copy()
         residual[np.arange(len(p)), self.codes] -= 1
         return np.asarray(self.said.firing.T @ (residual * self.weight[:, None]) + self._held(at - self.anchor))
@@ -337,7 +337,7 @@ class _Problem:
         """Inverses of the curvature of all rows, by rules and by classes: what guides conjugate gradients."""
         own = self.said.curvature(self.weight)
         rules, classes = self.before.rules + own.rules, self.before.classes + own.classes
-        mean = 1 / len(classes)  # removed: the inverse is for weights that sum to zero
+        mean = 1 / len(classes)  # added and then removed: the inverse for weights that sum to zero
         by_rules = np.linalg.inv(rules + RIDGE * np.eye(len(rules)))
         by_classes = np.linalg.inv(_relative(classes) + mean) - mean
         return by_rules.astype(np.float64), by_classes.astype(np.float64)

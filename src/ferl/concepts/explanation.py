@@ -120,16 +120,15 @@ class ConceptExplanation(Readable):
     Attributes
     ----------
     head : Explanation
-        What the rules say: label, evidence, fired rules, ignorance.
+        Explanation by the rules: label, evidence, fired rules, ignorance.
     concepts : dict of str to float
-        Probability of each concept as the rules saw it; NaN where it is missing.
+        Probability of each concept as the rules read it; NaN where it is missing.
     known : tuple of str
         Concepts that somebody corrected.
     anomalies : tuple of Anomaly
         Concepts with at least a tenth of the row's novelty, the largest share first.
     corrections : tuple of Correction
-        For each concept that the rules ask about and nobody has corrected, the correction that changes most; the
-        largest change first.
+        For each uncorrected concept that the rules use, the correction that changes most; the largest change first.
     """
 
     head: Explanation
@@ -151,7 +150,7 @@ class ConceptExplanation(Readable):
     @cached_property
     def _sections(self) -> list[Section]:
         lead = Section("", (self.summary,), is_lead=True)
-        # Novelty is told in concepts already.
+        # Novelty is described by concepts already.
         rest = [one for one in self.head.detail_sections if one.title != NOVELTY_TITLE]
         return [lead, *self._own_sections(), *rest]
 
@@ -238,7 +237,7 @@ def _anomalies(story: Explanation) -> tuple[Anomaly, ...]:
 def rank_corrections(
     head: FERLClassifier, concepts: Floats, names: Sequence[str], skip: NDArray[np.bool_]
 ) -> tuple[Correction, ...]:
-    """Try each concept that a rule asks about as present and as absent.
+    """Try each concept that a rule uses as present and as absent.
 
     Parameters
     ----------

@@ -345,10 +345,10 @@ class OnCluster(FERLEstimator[Any]):
 class DaskFERLClassifier(OnCluster, FERLClassifier):
     """:class:`ferl.FERLClassifier` for tables that are spread over a Dask cluster.
 
-    The model is that of ``FERLClassifier.fit`` on all rows at once, to the last bit, however the rows are partitioned.
-    Every partition sends its labels and categories, its part of the sample that the tree is grown on (at most
-    ``growth_rows`` distinct rows, and some more of rare classes), and its sums; they are merged by pairs. Growth itself
-    runs on the client.
+    The model equals that by ``FERLClassifier.fit`` on all rows at once, to the last bit, however the rows are
+    partitioned. Every partition sends its labels and categories, its part of the sample that the tree is grown on (at
+    most ``growth_rows`` distinct rows, and some more of rare classes), and its sums; they are merged by pairs. Growth
+    itself runs on the client.
 
     Rows are computed again for each of these looks, four or five in all. Call ``X.persist()`` and ``y.persist()``
     before if they fit into the memory of the cluster.
@@ -362,9 +362,9 @@ class DaskFERLClassifier(OnCluster, FERLClassifier):
 growth_rows, n_exemplars, class_weight, categorical_features, missing_conditions, monotonic_cst, random_state, verbose
         As in :class:`ferl.FERLClassifier`. With ``growth_rows=None`` all distinct rows come to the client.
     n_jobs : int, default=None
-        Threads of the growth, on the client. Tasks use one thread each: the cluster runs as many as it has cores.
+        Threads of the growth, on the client. Tasks use one thread each: the cluster runs one task for each core.
     client : distributed.Client, default=None
-        The cluster's. None: the default one, which is the one made last. Copies by pickle have none.
+        Client of the cluster. None: the default client, which is the one created last. Pickled copies have no client.
 
     Attributes
     ----------
@@ -445,7 +445,7 @@ missing_conditions, monotonic_cst, random_state, verbose
     n_jobs : int, default=None
         Threads of the growth, on the client.
     client : distributed.Client, default=None
-        The cluster's. None: the default one, which is the one made last. Copies by pickle have none.
+        Client of the cluster. None: the default client, which is the one created last. Pickled copies have no client.
     """
 
     _local = FERLTreeClassifier

@@ -89,7 +89,7 @@ class Graph:
         """A constant; equal ones are kept once."""
         array = np.asarray(value)
         if array.dtype.kind in "OUT":
-            # Text is not shared between nodes: only labels are text.
+            # Equal texts are not shared: only labels are text.
             return self._add(self.onnx.numpy_helper.from_array(array.astype(object), self.new_name("text")))
         key = (array.dtype.str, array.shape, array.tobytes())
         if key not in self._known:
