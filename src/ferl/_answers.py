@@ -59,7 +59,7 @@ class Answers(Generic[AnyModel]):
 
     def _fitted(self) -> AnyModel:
         if "model_" not in self.__dict__:
-            check_is_fitted(self)  # says so in scikit-learn's words
+            check_is_fitted(self)  # raises scikit-learn's error
         return self.model_
 
     def _rows(self, X: Any) -> Floats:
@@ -89,7 +89,7 @@ class Answers(Generic[AnyModel]):
 
     @property
     def missing_features_(self) -> tuple[int, ...]:
-        """Features that rules may ask whether they are missing."""
+        """Features for which rules may test whether they are missing."""
         return self._fitted().missing_features
 
     @property
@@ -195,7 +195,7 @@ class Answers(Generic[AnyModel]):
 
         Rules: the softmax of the summed weights of evidence. Trees: the pignistic probability, belief plus
         an equal share of the ignorance, whatever the frequencies, so that on doubtful rows a rare class gets more
-        than its frequency. Where frequencies matter (the expected number of defaults, say) use trees by
+        than its frequency. Where frequencies matter (for example the expected number of defaults) use trees by
         ``combination="vote"``, or calibrate with :class:`ferl.calibration.CalibratedFERL`.
         """
         rows = self._rows(X)
@@ -261,7 +261,7 @@ class Answers(Generic[AnyModel]):
 
         A split's gate compares a row with the training rows that reached this split. So a value can lie inside the
         feature's overall range and still be unlike anything seen there; and where a gate is closed, features tested
-        further down are not asked. A row's sum is one minus the total firing of its rules. (Not for compact trees,
+        further down are not evaluated. A row's sum is one minus the total firing of its rules. (Not for compact trees,
         whose words need not cover everything: there it is the firing that the gates withheld, summed over all nodes.)
         """
         rows = self._rows(X)
@@ -461,12 +461,12 @@ class Answers(Generic[AnyModel]):
         """How fast the answers can change, what in the model decides it, and a verdict.
 
         For rules also in which direction: where a larger value of a feature provably never makes a class less
-        probable, or never more, as ``monotonic_cst`` asks.
+        probable, or never more, as ``monotonic_cst`` requires.
 
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features), default=None
-            Rows over which the largest number of sources is taken, and of which the verdict says how far they may move.
+            Rows for the largest number of sources, and for the verdict on how far rows may move.
             None: all sources, which bounds it for any row.
 
         Returns

@@ -227,7 +227,7 @@ class FERLEstimator(Answers[AnyModel], ClassifierMixin, ShownAsCard, RemembersVa
 
         The first block grows the rules, as :meth:`fit` does. Later ones leave their conditions as they are and update
         what these sum up: class weights and distributions, the ranges where gates are open, means, variances,
-        exemplars and weights of evidence. ``drift_`` says how the block differs
+        exemplars and weights of evidence. ``drift_`` describes how the block differs
         from the rows before; where it does, or where the first block was small, :meth:`fit` on all rows finds better
         conditions. See docs/guide/updating.md.
 
@@ -243,7 +243,7 @@ class FERLEstimator(Answers[AnyModel], ClassifierMixin, ShownAsCard, RemembersVa
             come. Later calls: may be left out, or must be the same.
         sample_weight : array-like of shape (n_samples,), default=None
             How often each row counts. The first block's are scaled as in :meth:`fit`; later ones count as they are, so
-            that a block can be given less to say.
+            that a block can have less influence.
 
         Returns
         -------

@@ -88,7 +88,7 @@ class ShownAsCard(BaseEstimator):
 
 
 def check_parameters(estimator: Any) -> None:
-    """Refuse parameters out of their range; ``fit_context`` does not check a fitted model in partial_fit."""
+    """Refuse parameters out of their range; ``fit_context`` does not check them when partial_fit continues."""
     estimator._validate_params()
 
 

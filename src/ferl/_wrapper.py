@@ -77,7 +77,7 @@ class Wrapper(LinkedToDocs, MetaEstimatorMixin, BaseEstimator):
         return "estimator_" in self.__dict__
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """What the wrapper asks for itself, and what its ``fit`` hands to the classifier and to the splitter."""
+        """The metadata that the wrapper requests, and that its ``fit`` passes to the classifier and the splitter."""
         to_fit, to_split = (MethodMapping().add(caller="fit", callee=callee) for callee in ("fit", "split"))
         router = MetadataRouter(owner=self).add_self_request(self)
         router.add(estimator=self._template(), method_mapping=to_fit)

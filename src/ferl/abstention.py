@@ -48,7 +48,7 @@ class RiskControlledFERL(Wrapper):
     """A classifier that abstains so that its error rate among answered rows keeps a promise.
 
     "At most 5 % errors among the answers, with confidence 95 %": ``fit(X, y)``, then ``calibrate`` on rows that were
-    not used for fitting. An estimator that is already fitted needs no ``fit``. ``control_`` tells the threshold, the
+    not used for fitting. An estimator that is already fitted needs no ``fit``. ``control_`` has the threshold, the
     share of rows answered, or that the wish cannot be met and what could be.
 
     Parameters
@@ -63,7 +63,8 @@ class RiskControlledFERL(Wrapper):
         What decides which rows are answered: the largest margin of probability between the two best classes, the
         largest belief of the best class, the least ignorance, the least novelty; or a ranking learned from all of them,
         which falls with none. The margin ranks right answers best. The ignorance of rules ranks answers by the training
-        rows behind them, whatever the probability: use it to leave out what the model hardly knows, not what it doubts.
+        rows behind them, whatever the probability: use it to leave out rows with little evidence, not rows with close
+        classes.
     method : {"fixed_sequence", "bonferroni"}, default="fixed_sequence"
         How the threshold is found. "fixed_sequence" goes down from a start for as long as every test passes (Learn then
         Test); "bonferroni" tests a list of thresholds at an equal part of ``1 - confidence`` each.

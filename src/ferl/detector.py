@@ -30,7 +30,7 @@ from ferl.rules import FERLClassifier
 MAX_NAMED = 3  # features that a sentence names
 LEAST_NAMED = 0.1  # share of a row's novelty that a named feature makes
 _SURE = 0.001  # probability by chance below which a batch has drifted
-_MOST_ROWS = 1000  # beyond, a batch is large enough to tell, or none is
+_MOST_ROWS = 1000  # beyond, a batch is large enough for a conclusion, or no size is
 UNLABELLED_EXEMPLARS = 2048  # without labels there is one rule, which is then compared with this many rows
 
 

@@ -1,4 +1,4 @@
-"""Fitted classifiers in the form that other libraries ask for."""
+"""Fitted classifiers in the form that other libraries require."""
 
 from __future__ import annotations
 

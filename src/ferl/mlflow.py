@@ -36,7 +36,7 @@ _PARAMETERS: dict[str, Any] = {"decision": "probable", "guess": False, "reasons"
 
 
 def _mlflow() -> Any:
-    """The package MLflow; without it an error says how to get it. Answers need none of it."""
+    """The package MLflow; without it an error with the command that installs it. Predictions do not need it."""
     try:
         import mlflow.artifacts
         import mlflow.models
@@ -182,7 +182,7 @@ def _file_of(folder: Path, data: Any) -> Path:
 
 
 def _wanted(model: Model, params: Mapping[str, Any] | None) -> Wanted:
-    """What a request asks for; a ValueError names what is wrong with it."""
+    """The parameters of a request; a ValueError names what is wrong with it."""
     asked = {**_PARAMETERS, **(params or {})}
     unknown = sorted(set(asked) - set(_PARAMETERS))
     if unknown:

@@ -93,7 +93,7 @@ class FERLClassifier(FERLEstimator[RuleModel]):
         Weights of the classes, as in scikit-learn. Weights that would lower the total weight of all rows are scaled up.
     categorical_features : "from_dtype", array-like or None, default="from_dtype"
         Features to read as categories, by name, by number, or as a mask, in addition to text, categorical and boolean
-        columns. None: no feature.
+        columns. None: no feature is a category.
     missing_conditions : bool, default=False
         Whether rules may test if a value is missing, where this separates the classes. Otherwise a missing value is no
         evidence: it goes down every branch, in the proportions of the training rows.
@@ -138,7 +138,7 @@ class FERLClassifier(FERLEstimator[RuleModel]):
     categories_ : list of (ndarray or None)
         Categories of each feature, sorted; None for a feature that holds numbers.
     missing_features_ : tuple of int
-        Features that rules may ask whether they are missing.
+        Features for which rules may test whether they are missing.
     drift_ : Drift or None
         After :meth:`partial_fit`: how the last block differed from the rows before; None after the first block.
     n_features_in_ : int

@@ -47,7 +47,7 @@ def save_model(estimator: FERLEstimator[Any], path: str | os.PathLike[str]) -> N
     Raises
     ------
     ModelFileError
-        When the model holds what no file can: labels that are tuples, say.
+        When the model contains something that no file can hold, such as labels that are tuples.
 
     Notes
     -----

@@ -22,11 +22,11 @@ from ferl._tables.table import chosen_features
 from ferl._util.arrays import Floats, Ints, arrow, core_ready
 
 BATCH_ROWS = 65_536  # of a Parquet file
-Moved = Callable[[str, int], object]  # told what is being done, and how many rows it has been done to
+Moved = Callable[[str, int], object]  # called with the current step and the number of finished rows
 
 
 class Batches(Protocol):
-    """Rows in batches, as often as they are asked for."""
+    """Rows in batches, which can be read repeatedly."""
 
     @property
     def n_rows(self) -> int | None:
@@ -137,7 +137,7 @@ class ParquetBatches:
         batch_rows: int = BATCH_ROWS,
         groups: str | None = None,
     ) -> ParquetBatches:
-        """Find the columns, and say which ones are not there."""
+        """Find the columns, and raise an error that names absent ones."""
         import pyarrow.dataset as ds
 
         if isinstance(source, str | Path):
@@ -194,7 +194,7 @@ class ParquetBatches:
 
 
 def _check_files(dataset: Any, wanted: list[str]) -> None:
-    """Refuse a file that lacks a column: Arrow would say that all its values are missing."""
+    """Refuse a file that lacks a column: Arrow would read all its values as missing."""
     import pyarrow.dataset as ds
 
     for fragment in dataset.get_fragments():

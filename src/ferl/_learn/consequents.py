@@ -50,7 +50,7 @@ def consequents(
     raw = np.divide(class_weight, weight, out=np.zeros_like(class_weight), where=weight > 0)
     levels = nodes_by_depth(parent)
     if not weight.all():
-        for nodes in levels:  # a node that no training row reaches says what its parent says
+        for nodes in levels:  # a node that no training row reaches has the distribution of its parent
             empty = nodes[weight[nodes, 0] == 0]
             raw[empty] = raw[parent[empty]]
     result = raw.copy()
@@ -144,7 +144,7 @@ def _in_order(wish: ArrayLike, names: list[str]) -> Ints:
 
 
 def constrain(tree: FuzzyTree, constraint: Ints) -> Floats:
-    """Distributions of the nodes, moved as little as the constraints ask for.
+    """Distributions of the nodes, moved as little as the constraints require.
 
     At a split of a constrained feature a line is drawn halfway between the two sides' shares of the second class: all
     below the one side stay under it, all below the other above it. So each split's two sides are in order whatever the

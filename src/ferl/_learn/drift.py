@@ -1,4 +1,4 @@
-"""Drift: how a block of new rows differs from the rows a model has learned from, as far as the model can tell."""
+"""Drift: how a block of new rows differs from the rows a model has learned from, as far as the model can detect."""
 
 from __future__ import annotations
 
@@ -112,8 +112,8 @@ class Drift:
     def verdict(self) -> str:
         """Whether the block differs from the rows before, and what to do, in a sentence or two.
 
-        A block of fewer than 57 rows without a sign of drift is too small to tell: 57 show that a class is 20 points
-        more frequent. A block of fewer than 10 always is, since the noise of its figures is not known.
+        A block of fewer than 57 rows without a sign of drift is too small for a conclusion: 57 show that a class is 20
+        points more frequent. A block of fewer than 10 always is, since the noise of its figures is not known.
         """
         n_rows = f"{self.n_rows} row{'s' * (self.n_rows != 1)}"
         if self.n_rows < (_LEAST_ROWS_OF_SIGNS if self.signs else LEAST_ROWS):
@@ -223,7 +223,7 @@ def _drift(
 
 
 def _numbers_of_rows(model: Model, block: Block) -> tuple[float, float]:
-    """Number of rows before and now, as far as their weights tell."""
+    """Number of rows before and now, according to their weights."""
     return float(model.tree.weight[0]), _effective_rows(block.weight)
 
 

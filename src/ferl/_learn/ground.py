@@ -301,7 +301,7 @@ def _words_of(settings: Settings, sample: _core.Sample, facts: Facts) -> Words:
 
 
 def _arranged(wish: Sequence[LinguisticVariable | None], facts: Facts) -> Words:
-    """The words given; the words of a categorical feature are its categories, whatever an expert says."""
+    """The words given; the words of a categorical feature are always its categories."""
     partition = arrange(wish, facts.names)
     named = {variable.name for variable in partition if variable is not None}
     for j in facts.categories:

@@ -115,8 +115,8 @@ class Survey:
     columns : Schema or None
         None: no row yet.
     valued : ndarray of bool or None
-        By feature, whether a row has a value. In a part without any, its type says nothing of the others: pandas makes
-        floats of a text column that is empty.
+        By feature, whether a row has a value. In a part without any, its type does not determine the other parts:
+        pandas makes floats of a text column that is empty.
     classes : ndarray or None
         The labels, sorted.
     has_missing : ndarray of bool or None

@@ -252,7 +252,7 @@ def _merged_support(tree: FuzzyTree, support: Floats) -> Floats:
     )
     if tree.categories is None:
         return wider
-    # Categories have no range; their gates ask whether one was seen when the split was grown.
+    # Categories have no range; their gates test whether one was present when the split was grown.
     holds_categories = np.append(tree.categories.n_categories > 0, False)[tree.feature]
     return np.where(holds_categories[:, None], tree.support, wider)
 

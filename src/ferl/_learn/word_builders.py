@@ -347,7 +347,7 @@ def mdlp_partition(
     fallback: str = "best_cut",
     softness: float = 0.25,
 ) -> list[LinguisticVariable | None]:
-    """Sets between the cuts that best tell the classes apart, found by Fayyad and Irani's MDL principle.
+    """Sets between the cuts that best separate the classes, found by Fayyad and Irani's MDL principle.
 
     A feature is cut where the entropy of the classes falls most, then each side again, as long as a cut saves more bits
     in the description of the labels than it takes to describe the cut. Memberships sum to one everywhere.
@@ -474,7 +474,7 @@ def _read_blocks(values: Floats, codes: NDArray[np.intp], weight: Floats) -> _Bl
 def _boundaries(class_weight: Floats) -> NDArray[np.intp]:
     """Distinct values after which the entropy can be least: not between two values of the same one class.
 
-    This is a theorem of Fayyad and Irani. It saves half the work on noise, and nearly all on features that tell.
+    This is a theorem of Fayyad and Irani. It saves half the work on noise, and nearly all on informative features.
     """
     pure = np.count_nonzero(class_weight, axis=1) == 1
     label = np.argmax(class_weight, axis=1)

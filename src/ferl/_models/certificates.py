@@ -50,7 +50,7 @@ def proven_radius(model: Model, rows: Floats, evidence: Evidence, scale: Floats,
 
 
 def local_radius(model: Model, rows: Floats, evidence: Evidence, scale: Floats, n_threads: int = 1) -> Floats:
-    """Radius by interval propagation: bounds on what every source can say in a box, and bisection on its size.
+    """Radius by interval propagation: bounds on the evidence of every source in a box, and bisection on its size.
 
     Parameters
     ----------

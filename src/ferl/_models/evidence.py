@@ -15,7 +15,7 @@ from ferl._util.arrays import Bools, Floats
 
 # Evidence counts grow without bound as ignorance vanishes; below this they mean nothing more.
 _LEAST_IGNORANCE = 1e-9
-PRIOR_ROWS = 1.0  # Walley's S: rows whose classes nobody knows; 2 is more careful: on 30 sets u65 is .006 lower
+PRIOR_ROWS = 1.0  # Walley's S: rows of unknown class; 2 is more cautious: on 30 sets u65 is .006 lower
 LEAST_CURVATURE = 1e-3  # of a row's loss by its scores: answers that are nearly certain still rest on rows
 SET_LEVEL = 2 / 3  # what the belief of a set must reach
 

@@ -308,7 +308,7 @@ class Model(FrozenArrays):
         return tuple(own.feature for own in self.derived if isinstance(own, Missing))
 
     def feature_of(self, column: int) -> int:
-        """The feature that a column tells about: itself, or the one that it is derived from."""
+        """The feature of a column: the column itself, or the feature that it is derived from."""
         return column if column < self.n_features else self.derived[column - self.n_features].feature
 
     def reading_of(self, column: int) -> int:
@@ -349,7 +349,7 @@ class Model(FrozenArrays):
         return kind.number(number)
 
     def values_of(self, one: OneRow) -> list[Any]:
-        """Values of the features of a row as a reader knows them: numbers, categories, None where they are missing."""
+        """Values of the features of a row as in the table: numbers, categories, None where they are missing."""
         found: list[Any] = []
         for f, value in enumerate(one.values[0, : self.n_features].tolist()):
             if f in one.unseen or math.isnan(value):

@@ -291,7 +291,7 @@ class Sources:
             known = total > 0
             belief[known] /= total[known, None]
             frame[known] /= total[known]
-        frame[belief.sum(axis=1) + frame <= 0] = 1.0  # sources that exclude each other entirely say nothing
+        frame[belief.sum(axis=1) + frame <= 0] = 1.0  # sources that exclude each other entirely give no evidence
         return belief, frame
 
 

@@ -209,7 +209,7 @@ def _side_text(low: float, high: float, written: Callable[[float], str]) -> str:
 
 
 def writer(numbers: Iterable[float]) -> Callable[[float], str]:
-    """How to write numbers that stand together: all with the same decimals, enough to tell them apart.
+    """How to write numbers that stand together: all with the same decimals, enough to distinguish them.
 
     Parameters
     ----------
@@ -519,7 +519,7 @@ def arrange(
     Parameters
     ----------
     variables : iterable of LinguisticVariable
-        Of an expert, say, in any order.
+        For example an expert's, in any order.
     feature_names : sequence of str
         Names of the table's features.
 

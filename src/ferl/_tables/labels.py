@@ -79,7 +79,7 @@ def refuse_missing_labels(y: Any, classes: Collection[Any] = (), is_part: bool =
 
 
 def refuse_markers(markers: tuple[str, ...], told: str = "") -> None:
-    """Refuse text that stands for missing labels; ``told``: how many they are."""
+    """Refuse text that stands for missing labels; ``told``: text with their number."""
     if markers:
         raise ValueError(
             f"y contains {listed(list(map(shown, markers)))} beside numbers, which stands for a missing label.{told} "

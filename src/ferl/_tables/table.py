@@ -82,7 +82,7 @@ def read_table(X: Any) -> Table:
     pandas = sys.modules.get("pandas")  # not imported: then X is not of pandas
     if pandas is not None and isinstance(X, pandas.DataFrame):
         return _pandas_table(X)
-    frame = None if type(X) is np.ndarray else _as_frame(X)  # narwhals would ask every library for an array
+    frame = None if type(X) is np.ndarray else _as_frame(X)  # narwhals would check every library for an array
     if frame is not None:
         return _table(frame.columns, frame.shape, None, frame.iter_columns, series_column)
     array = _as_array(X)

@@ -62,7 +62,7 @@ class Condition:
         max_listed: int | None = MAX_LISTED,
         with_ramps: bool = False,
     ) -> str:
-        """The condition as a reader says it.
+        """The condition in words.
 
         ``max_listed``: how many categories are named; ``with_ramps``: whether bands that overlap tell their ends, from
         which the membership follows.

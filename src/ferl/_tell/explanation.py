@@ -34,7 +34,7 @@ from ferl._util.text import (
 MAX_CLASSES = 12
 MAX_FEATURES = 5
 LEAST_CONFLICT = LEAST_IGNORANCE = 0.0005  # that three decimals show
-LEAST_LOST, ALL_LOST = 0.005, 0.995  # that two decimals tell from nothing and from all
+LEAST_LOST, ALL_LOST = 0.005, 0.995  # that two decimals distinguish from nothing and from all
 MAX_PROBABLE = 3  # classes that a summary names
 MAX_SILENT = 3  # features in the line on values where no rule applies
 NOVELTY_TITLE = "How unusual the row is"
@@ -438,7 +438,7 @@ class Explanation(Readable):
 
     @cached_property
     def _brief(self) -> Section:
-        """At most eight lines; where there is more to say, what matters least is left to the details."""
+        """At most eight lines; the least important parts of a longer explanation are left to the details."""
         head, *rest = [
             (0, [self._head]),
             (1, [self._decided_line] if self.decided is not None else []),

@@ -251,7 +251,7 @@ def _merged(bands: list[tuple[float, float, float]], outward: int) -> Bound | No
 
 
 def is_told_by_value(model: Model, feature: int) -> bool:
-    """Whether conditions in words tell the values that fit: "ht = 1", not "ht is high"; not of an expert's words."""
+    """Whether conditions in words name the values that fit: "ht = 1", not "ht is high"; not for an expert's words."""
     kind, words = model.column_kinds[feature], model.words
     if words is None or not (kind.is_ordered or kind.name == "binary"):
         return False

@@ -33,7 +33,7 @@ class ConceptDetector(BaseEstimator):
     detector_ : object
         What answers: the fitted estimator, or the function.
     constant_ : ndarray of shape (n_concepts,)
-        Value of the concepts that all training rows share, NaN for the others. An estimator is not asked for these.
+        Value of the concepts that all training rows share, NaN for the others. An estimator does not predict these.
     """
 
     def __init__(self, detector: Any = None) -> None:

@@ -209,7 +209,7 @@ class ConceptBottleneckFERL(ClassifierMixin, BaseEstimator):
             Rows.
         known : mapping of str to value, default=None
             Concepts that somebody looked at: 1 for present, 0 for absent, NaN for what cannot be seen (a missing value,
-            whatever the detector says); one value for all rows, or one for each, with None where nobody looked.
+            whatever the detector returns); one value for all rows, or one for each, with None for unchecked rows.
 
         Returns
         -------

@@ -73,7 +73,7 @@ class Anomaly:
         Its share of the row's novelty.
     is_unusual : bool
         Whether the value itself lies clearly outside the usual ones. Where none does, it is their combination that is
-        new, or nothing much: ask :class:`ferl.NoveltyDetector`.
+        new, or nothing much: use :class:`ferl.NoveltyDetector`.
     """
 
     concept: str
@@ -211,7 +211,7 @@ def explain_concepts(
     -------
     ConceptExplanation
     """
-    # The search for the nearest change of a number says little here: nobody corrects a concept by 0.13.
+    # The search for the nearest change of a number is of little use here: nobody corrects a concept by 0.13.
     row = {name: None if np.isnan(value) else float(value) for name, value in zip(names, concepts, strict=True)}
     story = head.explain(row, counterfactual=False)
     return ConceptExplanation(
@@ -310,7 +310,7 @@ def named_table(concepts: Floats, names: Sequence[str]) -> pa.Table:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Corrections: concepts that somebody looked at and that the detector is no longer asked about
+# Corrections: concepts that somebody checked, which replace the detector's
 # ---------------------------------------------------------------------------------------------------------------------
 
 

@@ -47,7 +47,7 @@ class DaskEvidence:
     """
 
     def __init__(self, columns: Any, like: Evidence) -> None:
-        """``columns``: those of :func:`evidence_columns`; ``like``: the evidence of no rows, which has their order."""
+        """``columns``: from :func:`evidence_columns`; ``like``: evidence without rows, which has their order."""
         self._columns, self._like, self.classes = columns, like, like.classes
 
     def __repr__(self) -> str:
@@ -102,7 +102,7 @@ def _attribute(columns: NDArray[Any], like: Evidence, name: str, *options: Any) 
 
 @dataclass(frozen=True)
 class Question:
-    """What a classifier is asked about rows, and what its answer looks like.
+    """A method of a classifier that is called on rows, and the form of its result.
 
     Attributes
     ----------
@@ -151,7 +151,7 @@ def ask(classifier: FERLEstimator[Any], X: Any, question: Question) -> Any:
     X : dask DataFrame or Array of shape (n_samples, n_features)
         Rows.
     question : Question
-        What is asked.
+        The method to call.
 
     Returns
     -------
@@ -345,10 +345,10 @@ class OnCluster(FERLEstimator[Any]):
 class DaskFERLClassifier(OnCluster, FERLClassifier):
     """:class:`ferl.FERLClassifier` for tables that are spread over a Dask cluster.
 
-    The model equals that by ``FERLClassifier.fit`` on all rows at once, to the last bit, however the rows are
-    partitioned. Every partition sends its labels and categories, its part of the sample that the tree is grown on (at
-    most ``growth_rows`` distinct rows, and some more of rare classes), and its sums; they are merged by pairs. Growth
-    itself runs on the client.
+    The model equals the result of ``FERLClassifier.fit`` on all rows at once, to the last bit, for any partitioning.
+    Every partition sends its labels and categories, its part of the sample that the tree is grown on (at most
+    ``growth_rows`` distinct rows, and some more of rare classes), and its sums; they are merged by pairs. Growth itself
+    runs on the client.
 
     Rows are computed again for each of these looks, four or five in all. Call ``X.persist()`` and ``y.persist()``
     before if they fit into the memory of the cluster.

@@ -43,7 +43,7 @@ def one_column_chunk(X: Any) -> Any:
 class Parts:
     """A table, its labels and its weights, partition by partition.
 
-    Nothing is kept: every look at the rows computes them again, from the files they came from, say. (Collections that
+    Nothing is kept: every pass over the rows computes them again, for example from their files. (Collections that
     the caller has persisted are there already.)
 
     Attributes
@@ -317,7 +317,7 @@ def rows_on_cluster(
 
 @dataclass
 class _Found:
-    """What a survey of some partitions says, and how many rows each of them has."""
+    """The survey of some partitions, and the number of rows in each of them."""
 
     survey: Survey = field(default_factory=Survey)
     sizes: tuple[int, ...] = ()

@@ -36,8 +36,8 @@ def export_graphviz(
 ) -> str | None:
     r"""The tree of a fitted classifier as a graph in DOT.
 
-    An inner node of learned splits holds the threshold with its band, and its branches say which side they are. In a
-    tree of words a node holds its condition. Leaves, and all nodes of a tree of words, hold the label with its
+    An inner node of learned splits holds the threshold with its band, and its branches are labelled with their side. In
+    a tree of words a node holds its condition. Leaves, and all nodes of a tree of words, hold the label with its
     confidence and the support.
 
     Parameters

@@ -625,7 +625,7 @@ def _combined(program: Program, sources: list[_Masses]) -> _Masses:
 
 
 def _normalised(program: Program, masses: _Masses) -> _Masses:
-    """Sources that exclude each other entirely say nothing together."""
+    """Sources that exclude each other entirely give no evidence together."""
     keep, frame = program.keep, program.keep(masses[1])
     item = [keep(mass) for mass in masses[0]]
     total = program.total([frame, *item])

@@ -74,7 +74,7 @@ def export_sql(
     Raises
     ------
     ValueError
-        If the model has something that SQL cannot carry, or names that the database does not tell apart.
+        If the model has something that SQL cannot express, or names that the database does not distinguish.
 
     Examples
     --------

@@ -709,7 +709,7 @@ def splits_frame(
 ) -> Any:
     """Learned splits of a fitted classifier as a data frame, heaviest first.
 
-    A split's cut was found again in every bootstrap resample. The frame says between which values the best cut lies and
+    The cut of a split is found again in every bootstrap resample. The frame has the interval of the best cut and
     how many resamples agree with the band that was learned from them. Bootstrap intervals of a threshold are
     approximate; ``docs/results/cuts.md`` has their measured coverage.
 

@@ -20,7 +20,7 @@ from ferl._util.arrays import Bools, Floats, Ints
 from ferl._util.text import exact_text, number_text, shown
 from ferl.metrics.sets import check_same_length, column_of, vectors
 
-SMALL_GROUP = 30  # labelled rows, below which a rate says little
+SMALL_GROUP = 30  # labelled rows, below which a rate is unreliable
 N_INTERVALS = 4  # that a column of numbers is cut into
 MAX_VALUES = 8  # distinct numbers that are a group each
 MAX_GROUPS = 20  # categories; the rarer ones are one group together

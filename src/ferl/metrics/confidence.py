@@ -417,7 +417,7 @@ def _probable(
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Novelty: how well a score tells rows of unknown kinds from known ones
+# Novelty: how well a score separates rows of unknown kinds from known ones
 # ---------------------------------------------------------------------------------------------------------------------
 
 

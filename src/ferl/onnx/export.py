@@ -83,7 +83,7 @@ def to_onnx(
 
         Rules have ``probability`` in place of ``pignistic``, ``rows`` (n_samples,), about how many training rows an
         answer rests on, ``conflict`` (n_samples,), ``scores`` (n_samples, n_classes), the summed weights of evidence,
-        and ``contributions`` (n_samples, n_terms + 1, n_classes) if asked for; the last of these are the prior's.
+        and ``contributions`` (n_samples, n_terms + 1, n_classes) if requested; the last of these belong to the prior.
 
     Raises
     ------

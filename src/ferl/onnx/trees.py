@@ -95,7 +95,7 @@ _LEAST_SUM = float(np.finfo(np.float64).tiny)
 
 
 def _speaks_at_ends(model: TreeModel) -> bool:
-    """Whether leaves alone speak, and :func:`_evidence_of_ends` combines them."""
+    """Whether leaves are the only sources, and :func:`_evidence_of_ends` combines them."""
     return model.reading.combination in ("dempster", "vote") and bool((model.is_source == model.tree.is_leaf).all())
 
 
@@ -195,7 +195,7 @@ def _pairwise(graph: Graph, one: _Masses, other: _Masses, rescale: bool) -> _Mas
 
 
 def _normalised(graph: Graph, masses: _Masses) -> _Evidence:
-    """Belief and ignorance; sources that exclude each other say nothing together."""
+    """Belief and ignorance; sources that exclude each other give no evidence together."""
     mass, frame = (graph.remove_axis(own, 0) for own in masses)
     total = graph("Add", frame, graph.total(mass, 0))
     says_something = graph("Greater", total, 0.0)
@@ -224,7 +224,7 @@ def _cautious(graph: Graph, tree: FuzzyTree, firings: Firings, sources: _Nodes, 
 
 
 def _chain(graph: Graph, tree: FuzzyTree, firings: Firings, sources: _Nodes, trust: Floats) -> _Evidence:
-    """Cautious along each path, whose nodes all speak as its end fires; Dempster across the paths."""
+    """Cautious along each path, whose nodes all count with the firing of its end; Dempster across the paths."""
     paths = [tree.path(int(end)) or [0] for end in sources]
     phi, found = firings.of(graph, sources), []
     for step in range(max(map(len, paths))):
@@ -289,7 +289,7 @@ class Splits:
     Attributes
     ----------
     column : ndarray
-        The column that is asked.
+        The column of the condition.
     child : ndarray of shape (2, n_splits)
         New numbers of the left and of the right child.
     share : ndarray of shape (2, n_splits)
@@ -299,7 +299,7 @@ class Splits:
     gate : ndarray of shape (3, n_splits), or None
         Low end, high end and slope; None: there are no gates.
     is_category : ndarray of bool
-        Whether categories are asked for; the band and the gate then mean nothing.
+        Whether the condition is on categories; the band and the gate then have no meaning.
     depth : int
         Number of conditions of the longest path.
     """
@@ -496,7 +496,7 @@ def _walked(
     inner = body.proto(graph.new_name("body"), [*counts, *states], [body.declared(again, "bool", []), *results])
     is_any = graph("Greater", graph("Size", going[0]), np.array(0))
     found = graph.several("Loop", 6, np.array(splits.depth), is_any, *going, *done, body=inner)
-    # What a loop returns could have any number of dimensions, for all that a runtime knows.
+    # A runtime cannot infer the number of dimensions of what a loop returns.
     return [graph("Reshape", own, np.array([-1])) for own in found[3:]]
 
 
