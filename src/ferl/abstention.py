@@ -48,8 +48,8 @@ class RiskControlledFERL(Wrapper):
     """A classifier that abstains so that its error rate among answered rows keeps a promise.
 
     "At most 5 % errors among the answers, with confidence 95 %": ``fit(X, y)``, then ``calibrate`` on rows that were
-    not used for fitting. An estimator that is already fitted needs no ``fit``. ``control_`` has the threshold, the
-    share of rows answered, or that the wish cannot be met and what could be.
+    not used for fitting. An estimator that is already fitted needs no ``fit``. ``control_`` has the threshold and the
+    share of answered rows or, if the requested risk cannot be guaranteed, the risk that could be.
 
     Parameters
     ----------
@@ -61,9 +61,9 @@ class RiskControlledFERL(Wrapper):
         Probability, over the draw of the calibration rows, with which the promise holds.
     signal : {"margin", "belief", "ignorance", "novelty", "learned"}, default="margin"
         What decides which rows are answered: the largest margin of probability between the two best classes, the
-        largest belief of the best class, the least ignorance, the least novelty; or a ranking learned from all of them,
-        which falls with none. The margin ranks right answers best. The ignorance of rules ranks answers by the training
-        rows behind them, whatever the probability: use it to leave out rows with little evidence, not rows with close
+        largest belief of the best class, the least ignorance, the least novelty; or a monotone ranking that is learned
+        from all of them. The margin ranks right answers best. The ignorance of rules ranks answers by the training rows
+        behind them, whatever the probability: use it to leave out rows with little evidence, not rows with close
         classes.
     method : {"fixed_sequence", "bonferroni"}, default="fixed_sequence"
         How the threshold is found. "fixed_sequence" goes down from a start for as long as every test passes (Learn then

@@ -346,8 +346,8 @@ class NoveltyDetector(LinkedToDocs, OutlierMixin, BaseEstimator):
         n_rows = len(p_values)
         n_allowed, n_compared = self._checked_allowed(self.n_calibration_), self.n_calibration_ + 1
         novel = p_values <= n_allowed / n_compared
-        # The rate of false alarms, given the calibration rows, is a beta variable (Vovk, 2012), and so many rows of a
-        # batch are false alarms by it.
+        # The rate of false alarms, given the calibration rows, is a beta variable (Vovk, 2012), so their number in a
+        # batch is beta-binomial.
         by_chance = betabinom.sf(novel.sum() - 1, n_rows, n_allowed, n_compared - n_allowed)
         parts = self.novelty_attribution(X)[novel]
         finite = np.where(np.isfinite(parts), parts, 0.0).sum(axis=0)

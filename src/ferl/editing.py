@@ -72,7 +72,7 @@ class EditedFERL(FERLClassifier):
     where rules were dropped, their numbers are missing, in edits, texts and files alike. ``model_.history`` and the
     model file record every edit.
 
-    Parameters are those of :class:`ferl.FERLClassifier`. ``fit`` learns anew, without any edit.
+    It has the parameters of :class:`ferl.FERLClassifier`. ``fit`` learns a new model, without any edit.
 
     Attributes
     ----------

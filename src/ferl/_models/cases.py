@@ -24,9 +24,9 @@ from ferl._util.arrays import Bools, Floats, FrozenArrays, Ints
 N_NEAREST = (1, 3, 10, 30)
 """Numbers of nearest cases that vote; inner validation decides how strongly each vote counts."""
 CASES_NAME = "similar known cases"
-"""What the vote of cases is called beside the features."""
+"""Name of the vote of cases, in lists of features."""
 SHOWN_NEAREST = 10
-"""Sentences count the classes of so many most similar cases."""
+"""Number of most similar cases whose classes sentences count."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

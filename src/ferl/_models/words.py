@@ -32,7 +32,7 @@ INFINITY = math.inf
 
 
 class PartitionError(ValueError):
-    """A fuzzy set, a linguistic variable or a partition file that cannot be used; the message says which and why."""
+    """A fuzzy set, a linguistic variable or a partition file that cannot be used; the message has the reason."""
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from ferl._util.arrays import Floats, FrozenArrays, Ints
 INDICATOR_CATEGORIES = ("known", "missing")
 """The two categories of an indicator, in the order of their codes."""
 MANY_CATEGORIES = 10
-"""Rules read sets of categories up to so many values, and their evidence where there are more."""
+"""Rules read sets of categories up to this number of values, and the evidence of categories beyond it."""
 MOST_DAYS = 1e8
 """Dates further away than this from 1970 have no calendar parts: the bound of dates in browsers."""
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")

@@ -32,10 +32,10 @@ from ferl._util.files import read_written
 from ferl._util.text import number_text, said_as, shown
 
 NUMBERS = ("binary", "integer", "real")
-"""Kinds of numbers, from the narrowest: each kind holds the values of those before it."""
+"""Kinds of numbers, from the narrowest: each kind includes the values of the earlier kinds."""
 DATES = ("date", "time")
 CODED = (*DATES, "ordered")
-"""Kinds whose numbers are not those of the table."""
+"""Kinds whose numbers differ from the values in the table."""
 KINDS = (*NUMBERS, *CODED, "category", "unknown")
 """Kinds of the columns of a model."""
 MAX_TEXT = 200  # letters of a name, a unit or a meaning

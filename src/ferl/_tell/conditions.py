@@ -24,7 +24,7 @@ _POINTS = 129  # of a grid
 _ROUNDS = 3  # in each of which the grid is drawn closer around the best of its points
 
 Ramp = tuple[float, float] | None
-"""The two ends of one side of a condition; None: the condition has no such side."""
+"""The two ends of one side of a condition; None: the condition does not have this side."""
 Memberships = tuple[tuple[int, float], ...]
 """Codes of categories, each with its membership."""
 
@@ -44,7 +44,7 @@ class Condition:
     names: Sequence[Any] | None = None
     """All categories of the feature, where it has any."""
     plain: bool = False
-    """Whether bounds are told by their two ends, as those of rules, which may be as far apart as all values."""
+    """Whether bounds are printed by their two ends, as for rules, whose ends may be as far apart as all values."""
     whole: bool = False
     """Whether values are whole numbers."""
     binary: bool = False

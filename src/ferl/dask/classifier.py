@@ -107,16 +107,16 @@ class Question:
     Attributes
     ----------
     method : str
-        Of the classifier; "predict_evidence": its numbers side by side.
+        Method of the classifier; "predict_evidence": its numbers side by side.
     dtype : dtype
-        Of the answer.
+        Type of the result.
     columns : sequence or None
-        One entry for each column of the answer. None: it is one value a row.
+        One entry for each column of the result. None: one value a row.
     options : dict
         Keyword arguments of the method.
     series_dtype : dtype or None
-        Of the answer as a Series, if it is another one: what pandas makes of text depends on its version, and on
-        whether there is any.
+        Type of the result as a Series, if it differs: the type of text in pandas depends on its version, and on whether
+        there is any.
     """
 
     method: str
@@ -201,7 +201,7 @@ def _lazy(local: Callable[..., Any], by: str | None = None, dtype: Any = _DOUBLE
     by : {"class", "feature"} or None, default=None
         What its columns are; None: it gives one value a row.
     dtype : dtype
-        Of the answer.
+        Type of the result.
     """
 
     @wraps(local)

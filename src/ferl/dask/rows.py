@@ -117,7 +117,7 @@ def batch_of(part: tuple[Any, Any, Any], index: int) -> Batch:
 
 
 def _delayed(collection: Any) -> list[Any]:
-    """The partitions of a collection, each with what it takes to compute it: no more columns than needed, say.
+    """The partitions of a collection, each with the tasks that compute it, which read only the needed columns.
 
     Dask would also make other partitions of them, by reading small files together. Here it must not: every pass reads
     other columns, and a partition must have the same rows in all of them. In versions of Dask without a setting for

@@ -709,9 +709,9 @@ def splits_frame(
 ) -> Any:
     """Learned splits of a fitted classifier as a data frame, heaviest first.
 
-    The cut of a split is found again in every bootstrap resample. The frame has the interval of the best cut and
-    how many resamples agree with the band that was learned from them. Bootstrap intervals of a threshold are
-    approximate; ``docs/results/cuts.md`` has their measured coverage.
+    Every bootstrap resample yields its own cut of a split. The frame has an interval for the best cut and the share of
+    resamples that agree with the band that was learned from them. Bootstrap intervals of a threshold are approximate;
+    ``docs/results/cuts.md`` has their measured coverage.
 
     Parameters
     ----------

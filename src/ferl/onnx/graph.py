@@ -26,7 +26,7 @@ OPSET = 16
 ML_OPSET = 2
 """Version of the operators of ai.onnx.ml: one for categories that are text, one for learned splits."""
 IR_VERSION = 8
-"""Version of the file format, that of the same release as ``OPSET``."""
+"""Version of the file format, from the same release as ``OPSET``."""
 
 PREFIX = "ferl/"
 """What the names of all inner values begin with."""
