@@ -243,7 +243,7 @@ def check_name(name: object, what: str) -> str:
 
 
 def as_number(value: object, what: str) -> float:
-    """A value as a float, or an error that names ``what`` is not a number."""
+    """A value as a float, or an error that ``what`` is not a number."""
     if type(value) is not float and (isinstance(value, bool) or not isinstance(value, Real)):
         raise PartitionError(f"{what} is {shown(value)}; it must be a number.")
     try:

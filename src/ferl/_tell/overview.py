@@ -118,7 +118,7 @@ class Overview(Readable):
     accuracy : Accuracy or None
         Accuracy of the model on the given rows; None without rows.
     target : str
-        Name of what the classes are classes of; "" where none was given.
+        Name of the target; "" where none was given.
     beside_rules : str
         What the model has beside rules, "12 curves (310 steps), 8 maps (620 cells)"; "": nothing.
 

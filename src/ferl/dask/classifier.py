@@ -199,7 +199,7 @@ def _lazy(local: Callable[..., Any], by: str | None = None, dtype: Any = _DOUBLE
     local : callable
         The method.
     by : {"class", "feature"} or None, default=None
-        What its columns are; None: it gives one value a row.
+        The columns of the result; None: one value a row.
     dtype : dtype
         Type of the result.
     """
