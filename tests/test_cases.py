@@ -227,11 +227,20 @@ def test_what_cases_add_is_continuous(clustered: tuple[FERLClassifier, Floats, N
 
 def test_there_is_no_jump_beside_rows_that_contradict_each_other() -> None:
     rng = np.random.default_rng(0)
-    X = rng.integers(0, 12, (500, 2)).astype(float)
-    y = np.where(rng.random(500) < 0.15, rng.integers(3, size=500), (X[:, 0] + X[:, 1]) % 3).astype(int)
-    clf = FERLClassifier(cases=True, random_state=0).fit(X, y)
-    assert clf.n_cases_ > len(np.unique(X, axis=0))
-    np.testing.assert_allclose(clf.predict_proba(X), clf.predict_proba(X + 1e-9), atol=1e-6)
+    X = np.unique(np.column_stack([rng.integers(0, 12, (500, 2)), rng.integers(3, size=500)]), axis=0).astype(float)
+    cases = Cases(
+        row=np.ascontiguousarray(X[:, :2]),
+        label=X[:, 2].astype(np.int32),
+        weight=rng.choice([1.0, 3.0], size=len(X)),
+        place=np.arange(len(X)),
+        centre=np.zeros(2),
+        per_unit=np.ones(2),
+        n_categories=np.zeros(2, dtype=np.int32),
+        strength=np.ones(4),
+        usual=np.zeros(3),
+    )
+    assert len(cases.by_place[0]) < cases.n_cases
+    np.testing.assert_allclose(cases.added(X[:, :2]), cases.added(X[:, :2] + 1e-9), atol=1e-6)
 
 
 @pytest.mark.parametrize("weights", [{"sample_weight": 3.0}, {"class_weight": {1: 5}}, {"class_weight": "balanced"}])

@@ -59,7 +59,7 @@ class Answers(Generic[AnyModel]):
 
     def _fitted(self) -> AnyModel:
         if "model_" not in self.__dict__:
-            check_is_fitted(self)  # says so in scikit-learn's words
+            check_is_fitted(self)  # raises scikit-learn's error
         return self.model_
 
     def _rows(self, X: Any) -> Floats:
@@ -89,7 +89,7 @@ class Answers(Generic[AnyModel]):
 
     @property
     def missing_features_(self) -> tuple[int, ...]:
-        """Features that rules may ask whether they are missing."""
+        """Features for which rules may test whether they are missing."""
         return self._fitted().missing_features
 
     @property
@@ -140,7 +140,7 @@ class Answers(Generic[AnyModel]):
             - "probable": the class of the largest :meth:`predict_proba`, which is right most often.
             - "balanced": the class whose probability is largest compared with its frequency among the training rows,
               so that a rare class is named where it is likelier than usual; it finds more of the rare rows, and is
-              wrong more often. Frequencies are those of the training weights: after ``class_weight="balanced"`` they
+              wrong more often. Frequencies come from the training weights: after ``class_weight="balanced"`` they
               are equal, and both decisions are one.
             - "mild": compared with the square root of the frequency, halfway between the two.
             - A threshold, a number between 0 and 1, for two classes: ``classes_[1]`` where its probability is at least
@@ -151,9 +151,9 @@ class Answers(Generic[AnyModel]):
               right and 1 where it is wrong. A data frame has true classes in its index, predicted ones in its columns.
               Rules weigh costs by the probability; trees by the belief, since their ignorance belongs to no class.
         no_answer : label or None, default=None
-            What rows get that the classifier abstains on: those whose :meth:`predict_set` has all classes, which
-            ``ferl predict`` leaves empty. It must not be a class: -1 or NaN among numbers, "" among text. None: these
-            rows have their label, too, as with ``ferl predict --guess``.
+            Label of rows on which the classifier abstains: their :meth:`predict_set` has all classes, and ``ferl
+            predict`` leaves them empty. It must not be a class: -1 or NaN among numbers, "" among text. None: these
+            rows get their most probable label, as with ``ferl predict --guess``.
 
         Returns
         -------
@@ -195,14 +195,14 @@ class Answers(Generic[AnyModel]):
 
         Rules: the softmax of the summed weights of evidence. Trees: the pignistic probability, belief plus
         an equal share of the ignorance, whatever the frequencies, so that on doubtful rows a rare class gets more
-        than its frequency. Where frequencies matter (the expected number of defaults, say) use trees by
+        than its frequency. Where frequencies matter (for example the expected number of defaults) use trees by
         ``combination="vote"``, or calibrate with :class:`ferl.calibration.CalibratedFERL`.
         """
         rows = self._rows(X)
         return self.model_.probabilities(rows, n_threads(self.n_jobs))
 
     def predictor(self) -> Predictor:
-        """A prepared predictor for services, which ask row by row: a tenth of the time of a data frame of one row.
+        """A prepared predictor for services that predict row by row: a tenth of the time of a data frame of one row.
 
         Returns
         -------
@@ -261,7 +261,7 @@ class Answers(Generic[AnyModel]):
 
         A split's gate compares a row with the training rows that reached this split. So a value can lie inside the
         feature's overall range and still be unlike anything seen there; and where a gate is closed, features tested
-        further down are not asked. A row's sum is one minus the total firing of its rules. (Not for compact trees,
+        further down are not evaluated. A row's sum is one minus the total firing of its rules. (Not for compact trees,
         whose words need not cover everything: there it is the firing that the gates withheld, summed over all nodes.)
         """
         rows = self._rows(X)
@@ -335,10 +335,10 @@ class Answers(Generic[AnyModel]):
     def certified_radius(self, X: ArrayLike, *, scale: ArrayLike | str | None = None) -> Floats:
         """Max-norm radius around each row in which :meth:`predict` cannot change, shape (n_samples,).
 
-        Sound, rounding included, for ``combination`` "dempster" and "vote" and for rules; the largest such radius
-        may be larger. For rules it seldom is: the worst row of a box is at corners of ramps, which are searched
-        for a proof. It is told from below, to one part in 4,096. A row without a margin has 0: where nothing fires,
-        say. A tree of one rule has infinity everywhere, and so has any row whose label no movement can change.
+        Sound, rounding included, for ``combination`` "dempster" and "vote" and for rules; the largest such radius may
+        be larger. For rules it seldom is: the worst row of a box is at corners of ramps, which are searched for a
+        proof. The radius is rounded down, to one part in 4,096. A row without a margin has 0, for example if no rule
+        fires. A tree of one rule has infinity everywhere, and so has any row whose label no movement can change.
 
         Parameters
         ----------
@@ -402,7 +402,7 @@ class Answers(Generic[AnyModel]):
         x : array-like of shape (n_features,) or (1, n_features), data frame of one row, Series, or dict
             The row; a dict has a value for each feature, None where it is missing.
         feature_names : sequence of str, default=None
-            Names to print; by default those of the training table.
+            Names to print; by default the names in the training table.
         counterfactual : bool, default=True
             Whether to search for changes of single features that alter the label, most of the work.
         decision : {"probable", "balanced", "mild"}, float, array-like or mapping, default="probable"
@@ -438,7 +438,7 @@ class Answers(Generic[AnyModel]):
         changes : mapping of feature to value
             The other values, by the names of their features or by their indices; None for a missing value.
         feature_names : sequence of str, default=None
-            Names to print; by default those of the training table.
+            Names to print; by default the names in the training table.
 
         Returns
         -------
@@ -461,12 +461,12 @@ class Answers(Generic[AnyModel]):
         """How fast the answers can change, what in the model decides it, and a verdict.
 
         For rules also in which direction: where a larger value of a feature provably never makes a class less
-        probable, or never more, as ``monotonic_cst`` asks.
+        probable, or never more, as ``monotonic_cst`` requires.
 
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features), default=None
-            Rows over which the largest number of sources is taken, and of which the verdict says how far they may move.
+            Rows for the largest number of sources, and for the verdict on how far rows may move.
             None: all sources, which bounds it for any row.
 
         Returns

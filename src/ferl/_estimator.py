@@ -159,10 +159,10 @@ class FERLEstimator(Answers[AnyModel], ClassifierMixin, ShownAsCard, RemembersVa
             How often each row counts: weight 2 is the row twice. Weights that average less than one per given row are
             scaled up to one, whatever rows are equal; there, the row twice is two rows.
         units : mapping of str to str, default=None
-            What numbers count, by column: {"glucose": "mg/dl"}. For readers only.
+            Units of numbers, by column: {"glucose": "mg/dl"}. For readers only.
         describe : TableDescription, mapping, str or path-like, default=None
-            What people say of the table, or the JSON or YAML file that says it: names, units, meanings of values, for
-            readers; orders of categories and markers of missing values, which decide how columns are read. See
+            Description of the table, or a JSON or YAML file with it. Names, units and meanings of values are for
+            readers; orders of categories and markers of missing values decide how columns are read. See
             docs/guide/tables.md.
 
         Returns
@@ -207,7 +207,7 @@ class FERLEstimator(Answers[AnyModel], ClassifierMixin, ShownAsCard, RemembersVa
         description: TableDescription = NOTHING_SAID,
         groups: Any = None,
     ) -> Rows:
-        """The rows to learn from, checked; where they are is the business of those who override this."""
+        """The rows to learn from, checked; subclasses override this for rows elsewhere."""
         table, schema, found, found_codes = learn_table(self, X, y, self.categorical_features, description)
         settled, codes = settle_classes(found, found_codes, classes)
         weight, unit = weights_and_factors(sample_weight, self.class_weight, settled, codes)
@@ -227,7 +227,7 @@ class FERLEstimator(Answers[AnyModel], ClassifierMixin, ShownAsCard, RemembersVa
 
         The first block grows the rules, as :meth:`fit` does. Later ones leave their conditions as they are and update
         what these sum up: class weights and distributions, the ranges where gates are open, means, variances,
-        exemplars and weights of evidence. ``drift_`` says how the block differs
+        exemplars and weights of evidence. ``drift_`` describes how the block differs
         from the rows before; where it does, or where the first block was small, :meth:`fit` on all rows finds better
         conditions. See docs/guide/updating.md.
 
@@ -243,7 +243,7 @@ class FERLEstimator(Answers[AnyModel], ClassifierMixin, ShownAsCard, RemembersVa
             come. Later calls: may be left out, or must be the same.
         sample_weight : array-like of shape (n_samples,), default=None
             How often each row counts. The first block's are scaled as in :meth:`fit`; later ones count as they are, so
-            that a block can be given less to say.
+            that a block can have less influence.
 
         Returns
         -------
@@ -320,7 +320,7 @@ class FERLEstimator(Answers[AnyModel], ClassifierMixin, ShownAsCard, RemembersVa
         return read
 
     def _fitted_parameters(self) -> dict[str, Any]:
-        """The parameters, with those that the fitted model was settled by as it has them, whatever was set later."""
+        """The parameters; parameters that determined the fitted model have their values at the fit."""
         model = self._fitted()
         parameters: dict[str, Any] = self.get_params(deep=False)
         settled = {field.name: getattr(model.reading, field.name) for field in fields(model.reading)}

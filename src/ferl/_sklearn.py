@@ -88,7 +88,7 @@ class ShownAsCard(BaseEstimator):
 
 
 def check_parameters(estimator: Any) -> None:
-    """Refuse parameters out of their range; ``fit_context`` leaves those of a fitted model unchecked in partial_fit."""
+    """Refuse parameters out of their range; ``fit_context`` does not check them when partial_fit continues."""
     estimator._validate_params()
 
 
@@ -165,13 +165,13 @@ def learn_table(
     estimator : BaseEstimator
         Gets ``n_features_in_`` and, if the table has names, ``feature_names_in_``.
     X : array-like or data frame of shape (n_samples, n_features)
-        The table; categories and missing values are welcome.
+        The table; it may have categories and missing values.
     y : array-like of shape (n_samples,)
         The labels.
     categorical_features : "from_dtype", None, or array-like of str, int or bool, default="from_dtype"
         As in :meth:`Schema.learn`.
     description : TableDescription, default=NOTHING_SAID
-        What people say of the table.
+        Description of the table.
 
     Returns
     -------
@@ -208,7 +208,7 @@ def learn_labels(
     """The distinct labels of a table of this shape, and each row's label as a code; ``known``: classes known before."""
     if type(y) is np.ndarray and y.dtype.kind in "iu" and y.shape == shape[:1] and len(y) > 0:
         classes, codes = distinct_labels(y)
-        if 2 * len(classes) <= len(y):  # scikit-learn warns of more; otherwise it has nothing to say of whole numbers
+        if 2 * len(classes) <= len(y):  # scikit-learn warns of more; otherwise it has no check for whole numbers
             return classes, codes
     y = plain_labels(y)
     rows = np.broadcast_to(0.0, shape)  # the shape is all that labels are compared with; a view of one zero has it
@@ -261,7 +261,7 @@ def encode_rows(estimator: Any, columns: Schema, X: Any, needed: Collection[int]
 def check_rows(estimator: Any, X: Any, *, is_training: bool = False) -> Floats:
     """Rows for a fitted classifier as its tree reads them: numbers, and its derived columns.
 
-    Rows to learn from have all columns, and no others; rows to judge need those that the model reads.
+    Rows to learn from have all columns, and no others; rows to judge need only the columns that the model reads.
     """
     model = estimator.model_
     needed = None if is_training else model.read_features

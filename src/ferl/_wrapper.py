@@ -77,7 +77,7 @@ class Wrapper(LinkedToDocs, MetaEstimatorMixin, BaseEstimator):
         return "estimator_" in self.__dict__
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """What the wrapper asks for itself, and what its ``fit`` hands to the classifier and to the splitter."""
+        """The metadata that the wrapper requests, and that its ``fit`` passes to the classifier and the splitter."""
         to_fit, to_split = (MethodMapping().add(caller="fit", callee=callee) for callee in ("fit", "split"))
         router = MetadataRouter(owner=self).add_self_request(self)
         router.add(estimator=self._template(), method_mapping=to_fit)
@@ -135,7 +135,7 @@ class Wrapper(LinkedToDocs, MetaEstimatorMixin, BaseEstimator):
 
     @property
     def _inside(self) -> Any:
-        """The fitted classifier; an error where there is none."""
+        """The fitted classifier; an error before the fit."""
         check_is_fitted(self, "estimator_")
         return self.estimator_
 
@@ -319,7 +319,8 @@ def cross_fit(
     seed : int
         With a number: how the rows are shuffled.
     routed : Routed, default=None
-        What else ``fit`` and ``split`` take; of what has an entry for each row, each fit gets those of its rows.
+        Further arguments of ``fit`` and ``split``; from arguments with an entry for each row, each fit gets the entries
+        of its rows.
 
     Yields
     ------
@@ -344,7 +345,7 @@ def cross_fit(
 def folds_of(
     y: NDArray[Any], cv: Any, *, stratified: bool, seed: int, **to_split: Any
 ) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """The folds as pairs of row numbers: those to fit on, those to judge."""
+    """The folds as pairs of row numbers: rows to fit on, and rows to judge."""
     splitter = cv
     if isinstance(cv, Integral):
         n_folds = int(cv)

@@ -48,8 +48,8 @@ class RiskControlledFERL(Wrapper):
     """A classifier that abstains so that its error rate among answered rows keeps a promise.
 
     "At most 5 % errors among the answers, with confidence 95 %": ``fit(X, y)``, then ``calibrate`` on rows that were
-    not used for fitting. An estimator that is already fitted needs no ``fit``. ``control_`` tells the threshold, the
-    share of rows answered, or that the wish cannot be met and what could be.
+    not used for fitting. An estimator that is already fitted needs no ``fit``. ``control_`` has the threshold and the
+    share of answered rows or, if the requested risk cannot be guaranteed, the risk that could be.
 
     Parameters
     ----------
@@ -61,9 +61,10 @@ class RiskControlledFERL(Wrapper):
         Probability, over the draw of the calibration rows, with which the promise holds.
     signal : {"margin", "belief", "ignorance", "novelty", "learned"}, default="margin"
         What decides which rows are answered: the largest margin of probability between the two best classes, the
-        largest belief of the best class, the least ignorance, the least novelty; or a ranking learned from all of them,
-        which falls with none. The margin ranks right answers best. The ignorance of rules ranks answers by the training
-        rows behind them, whatever the probability: use it to leave out what the model hardly knows, not what it doubts.
+        largest belief of the best class, the least ignorance, the least novelty; or a monotone ranking that is learned
+        from all of them. The margin ranks right answers best. The ignorance of rules ranks answers by the training rows
+        behind them, whatever the probability: use it to leave out rows with little evidence, not rows with close
+        classes.
     method : {"fixed_sequence", "bonferroni"}, default="fixed_sequence"
         How the threshold is found. "fixed_sequence" goes down from a start for as long as every test passes (Learn then
         Test); "bonferroni" tests a list of thresholds at an equal part of ``1 - confidence`` each.
@@ -98,8 +99,8 @@ class RiskControlledFERL(Wrapper):
     of at least ``confidence`` over the draw of the calibration rows, the error rate of the population's answered rows
     is at most ``risk``. It holds for any classifier and any signal, with ties or without, and does not assume that the
     error rate falls with the signal. For a given threshold the number of errors among the answered rows is binomial,
-    which makes each test exact; thresholds, their order and the ranking are fixed before calibration rows are looked
-    at; and both methods keep the probability of any wrong promise below ``1 - confidence``.
+    which makes each test exact. Thresholds, their order and the ranking are fixed before the calibration rows are used,
+    and both methods keep the probability of any wrong promise below ``1 - confidence``.
 
     It is about the population, not about each class or each row, and it ends where the population changes.
 
@@ -359,7 +360,7 @@ def clopper_pearson(n_errors: ArrayLike, n_rows: ArrayLike, delta: float) -> Flo
     Parameters
     ----------
     n_errors, n_rows : array-like of int
-        Errors seen among so many independent rows.
+        Number of errors, and number of independent rows that they were counted on.
     delta : float
         Probability with which the bound may fail.
 
@@ -388,7 +389,7 @@ def risk_p_value(n_errors: ArrayLike, n_rows: ArrayLike, risk: float) -> Floats:
     Parameters
     ----------
     n_errors, n_rows : array-like of int
-        Errors seen among so many independent rows.
+        Number of errors, and number of independent rows that they were counted on.
     risk : float
         The error rate.
 
@@ -586,7 +587,7 @@ class Design:
             if not falls.any():
                 break
             # Clear answers lie at the ends of features, where fewer rows are. A ranking that took few rows for a good
-            # sign would put those that no training row is like first.
+            # sign would put rows first that are unlike all training rows.
             ranking, counts = None, counts & ~falls
         return cls(ranking, counts, Ladder.of(_ranked(ranking, counts, raw), wrong))
 

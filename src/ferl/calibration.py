@@ -105,7 +105,7 @@ def _fit_line(evidence: Evidence, truth: NDArray[np.bool_], weight: Floats, shar
     """The best rising line for a sharing: what is not bet along it is ``J = I (1 - sharing)``, shared equally."""
     equal = evidence.ignorance[:, None] * (1 - sharing)
     bet = np.maximum(1 - equal, Evidence.least_share)
-    # With p = J/C + (1 - J) g the squared error of p is (1 - J)^2 times that of g against (truth - J/C) / (1 - J).
+    # With p = J/C + (1 - J) g the squared error of p is (1 - J)^2 times the error of g against (truth - J/C) / (1 - J).
     target = (truth - equal / truth.shape[1]) / bet
     importance = np.broadcast_to(weight[:, None] * bet**2, target.shape)
     line = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip")
@@ -131,8 +131,8 @@ class VennAbers:
     Notes
     -----
     **Guarantee**, if calibration rows and the new row are exchangeable: call p the upper probability where the event
-    happens and the lower one where it does not. Then the event has the probability p given p. Nobody knows beforehand
-    which of the two it is, but they are close together where there are many calibration rows.
+    happens and the lower one where it does not. Then the event has the probability p given p. It is unknown beforehand
+    which of the two p is, but they are close together if there are many calibration rows.
 
     References
     ----------
@@ -325,15 +325,15 @@ class CalibratedFERL(ClassifierMixin, Wrapper):
     def predict_interval(self, X: ArrayLike) -> Floats:
         """Lower and upper probability of every class, shape (n_samples, n_classes, 2), by inductive Venn-Abers.
 
-        Of the two one is calibrated, whatever the classifier is like, if the rows of :meth:`calibrate` and new rows are
-        exchangeable; see :class:`VennAbers`. It needs :meth:`calibrate`: rows that folds leave out are judged by
-        several classifiers, and nothing is proven of those.
+        One of the two is calibrated, for any classifier, if the rows of :meth:`calibrate` and new rows are
+        exchangeable; see :class:`VennAbers`. It needs :meth:`calibrate`: with cross-validation several classifiers
+        judge the rows, and there is no proof for them.
 
         Calibration rows of a label that the classifier was not fitted on are left out.
 
-        Two classes: the probabilities of one are one minus those of the other. Three or more: each class is judged
-        against all others by itself. The guarantee is about each class, not about all of them together, and neither
-        ends nor middles sum to one.
+        Two classes: the probabilities of one class are one minus the probabilities of the other. With three or more
+        classes, each class is judged against all others by itself. The guarantee is about each class, not about all of
+        them together, and neither ends nor middles sum to one.
 
         Parameters
         ----------
@@ -380,8 +380,8 @@ class CalibratedFERL(ClassifierMixin, Wrapper):
     def predict(self, X: ArrayLike, *, decision: AnyDecision = "probable") -> NDArray[Any]:
         """Label of each row by the calibrated probabilities, shape (n_samples,).
 
-        The most probable label is that of the classifier itself. Thresholds and costs are compared with calibrated
-        probabilities, which are what they assume.
+        The most probable label comes from the classifier itself. Thresholds and costs use calibrated probabilities, as
+        they assume.
 
         Parameters
         ----------
@@ -425,7 +425,7 @@ class CalibratedFERL(ClassifierMixin, Wrapper):
 
 
 def _aligned(evidence: Evidence, classes: NDArray[Any]) -> Evidence:
-    """The same evidence with a column for every class; nothing speaks for one that a fold has not seen."""
+    """The same evidence with a column for every class; a class that is absent from a fold has no support."""
     columns = np.searchsorted(classes, evidence.classes)
 
     def spread(values: Floats) -> Floats:

@@ -68,8 +68,9 @@ class ConformalFERL(ClassifierMixin, Wrapper):
     nonconformity : {"probability", "plausibility", "aps", "raps"}, default="probability"
         How badly a label fits a row; see :func:`ferl.conformal.nonconformity`.
     cv : int, splitter or None, default=None
-        None: split conformal. A number: cross-conformal with so many folds, drawn at random (within classes, when
-        ``class_conditional``). A splitter must leave every row out exactly once; ``LeaveOneOut()`` is the jackknife+.
+        None: split conformal. A number: cross-conformal with this number of folds, drawn at random (within classes,
+        when ``class_conditional``). A splitter must leave every row out exactly once; ``LeaveOneOut()`` is the
+        jackknife+.
     class_conditional : bool, default=False
         Whether the guarantee holds for every class by itself (Mondrian conformal prediction), and not only on average
         over the classes. Sets are larger, and every class needs calibration rows.
@@ -81,8 +82,8 @@ class ConformalFERL(ClassifierMixin, Wrapper):
     raps_free_classes : int, default=1
         "raps" only: number of the most probable classes without penalty.
     allow_empty : bool, default=False
-        Whether a set may be empty, when no label fits well enough. If not, such a row gets its most probable class (or
-        classes, if several are equally probable); coverage can only rise by it.
+        Whether a set may be empty, when no label fits well enough. False: the row gets its most probable class (or
+        classes, if several are equally probable), which can only raise coverage.
     few_rows : {"error", "include"}, default="error"
         What to do about too few calibration rows for the alpha wanted, in all or of a class: raise an error, or have
         the class in every set, which keeps the guarantee.
@@ -341,7 +342,7 @@ class ConformalFERL(ClassifierMixin, Wrapper):
         scores = [self._scores(estimator, X) for estimator, _ in self._compared]
         self._refuse_other_form("sample_weight", self._is_weighted, sample_weight)
         weight = checked_sample_weight(sample_weight, len(scores[0]), may_be_zero=True)[:, None]
-        if sample_weight is not None:  # in the unit of the calibration rows; beyond so many nothing else counts
+        if sample_weight is not None:  # in the unit of the calibration rows; beyond this limit nothing else counts
             with np.errstate(over="ignore"):
                 weight = np.minimum(weight / self._unit, _MOST_WEIGHT)
         out = np.empty(scores[0].shape)

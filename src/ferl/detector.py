@@ -30,7 +30,7 @@ from ferl.rules import FERLClassifier
 MAX_NAMED = 3  # features that a sentence names
 LEAST_NAMED = 0.1  # share of a row's novelty that a named feature makes
 _SURE = 0.001  # probability by chance below which a batch has drifted
-_MOST_ROWS = 1000  # beyond, a batch is large enough to tell, or none is
+_MOST_ROWS = 1000  # beyond, a batch is large enough for a conclusion, or no size is
 UNLABELLED_EXEMPLARS = 2048  # without labels there is one rule, which is then compared with this many rows
 
 
@@ -45,14 +45,14 @@ class BatchDrift:
     n_novel : int
         Rows with a p-value of at most ``alpha``.
     alpha : float
-        The share of such rows that chance explains.
+        The share of novel rows that is expected by chance.
     p_value : float
-        Probability of so many or more by chance.
+        Probability of at least this number of novel rows by chance.
     features : tuple of (str, float)
         What each feature adds to the novelty of these rows, as a share, the largest first.
     least_rows : int
-        Rows that a batch needs so that it would be told as drift if half of them were novel; smaller batches without
-        drift are too few to tell.
+        Least size of a batch that is reported as drift if half of its rows are novel; smaller batches are too small for
+        a conclusion.
     """
 
     n_rows: int
@@ -100,9 +100,9 @@ def _refuse_fit_predict(detector: Any) -> bool:
 class NoveltyDetector(LinkedToDocs, OutlierMixin, BaseEstimator):
     """Says which rows are unlike the training rows, with a stated rate of false alarms.
 
-    The novelty of a row (:meth:`FERLClassifier.novelty`) is compared with that of rows the classifier was not fitted
-    on. The share of them that is at least as novel is a conformal *p-value*: for a row from the same distribution,
-    whatever that is, it rarely is small. How rarely is proven; see the notes.
+    The novelty of a row (:meth:`FERLClassifier.novelty`) is compared with the novelty of rows that the classifier was
+    not fitted on. The share of these rows that is at least as novel is a conformal *p-value*: for a row from the same
+    distribution it is rarely small. The notes give the proven bound.
 
     Parameters
     ----------
@@ -144,8 +144,8 @@ class NoveltyDetector(LinkedToDocs, OutlierMixin, BaseEstimator):
     ``P(p <= alpha) <= 2 alpha + 2 (1 - alpha) (K - 1) / (n + K)`` for n rows (as for cross-conformal sets); the rate
     itself is close to ``alpha``. For batches nothing is proven.
 
-    Rows of the training table itself are not judged fairly: they are among those that rows are compared with. So there
-    is no ``fit_predict``.
+    Rows of the training table have too small a novelty, since rows are compared with the training rows. So there is no
+    ``fit_predict``.
 
     Without labels the classifier is one rule, and novelty the distance to the nearest of some training rows.
 
@@ -228,7 +228,7 @@ class NoveltyDetector(LinkedToDocs, OutlierMixin, BaseEstimator):
 
     @property
     def offset_(self) -> float:
-        """Below it ``score_samples`` are those of outliers."""
+        """Rows whose ``score_samples`` is below it are outliers."""
         check_is_fitted(self)
         # A row is an outlier up to this p-value, inclusive; scikit-learn's outliers are below the offset.
         return float(np.nextafter(self._checked_allowed(self.n_calibration_) / (self.n_calibration_ + 1), 1))
@@ -279,8 +279,8 @@ class NoveltyDetector(LinkedToDocs, OutlierMixin, BaseEstimator):
     def explain(self, X: ArrayLike) -> list[str]:
         r"""A sentence for each row: whether it is novel, against how many rows, and by which features.
 
-        Names, units and meanings of values are those that the classifier inside knows: fit one with ``describe=`` and
-        pass it with ``cv="prefit"``.
+        Names, units and meanings of values come from the classifier inside: fit one with ``describe=`` and pass it with
+        ``cv="prefit"``.
 
         Parameters
         ----------
@@ -346,8 +346,8 @@ class NoveltyDetector(LinkedToDocs, OutlierMixin, BaseEstimator):
         n_rows = len(p_values)
         n_allowed, n_compared = self._checked_allowed(self.n_calibration_), self.n_calibration_ + 1
         novel = p_values <= n_allowed / n_compared
-        # The rate of false alarms, given the calibration rows, is a beta variable (Vovk, 2012), and so many rows of a
-        # batch are false alarms by it.
+        # The rate of false alarms, given the calibration rows, is a beta variable (Vovk, 2012), so their number in a
+        # batch is beta-binomial.
         by_chance = betabinom.sf(novel.sum() - 1, n_rows, n_allowed, n_compared - n_allowed)
         parts = self.novelty_attribution(X)[novel]
         finite = np.where(np.isfinite(parts), parts, 0.0).sum(axis=0)
@@ -410,7 +410,7 @@ class NoveltyDetector(LinkedToDocs, OutlierMixin, BaseEstimator):
             raise ValueError(
                 'cv="prefit" needs an estimator that is fitted already. Fit it first, or have it fitted here with cv=5.'
             ) from error
-        # A copy: were the estimator fitted again, its calibration rows would be those of another.
+        # A copy: after another fit of the estimator the calibration rows would no longer match it.
         return self._judge_of(frozen(self.estimator), X)
 
     def _splits(self, n_rows: int) -> list[Any]:
@@ -438,7 +438,7 @@ class NoveltyDetector(LinkedToDocs, OutlierMixin, BaseEstimator):
 
 
 def _least_rows(n_allowed: int, n_compared: int) -> int:
-    """Rows of the smallest batch that is told as drift if half of them are novel; 0 where no size is enough."""
+    """Size of the smallest batch that is reported as drift if half of its rows are novel; 0 if no size is enough."""
     n_rows = np.arange(1, _MOST_ROWS + 1)
     by_chance = betabinom.sf((n_rows + 1) // 2 - 1, n_rows, n_allowed, n_compared - n_allowed)
     told = np.flatnonzero(by_chance <= _SURE)

@@ -73,7 +73,7 @@ class EditedFERL(FERLClassifier):
     where rules were dropped, their numbers are missing, in edits, texts and files alike. ``model_.history`` and the
     model file record every edit.
 
-    Parameters are those of :class:`ferl.FERLClassifier`. ``fit`` learns anew, without any edit.
+    It has the parameters of :class:`ferl.FERLClassifier`. ``fit`` learns a new model, without any edit.
 
     Attributes
     ----------
@@ -311,14 +311,14 @@ class EditedFERL(FERLClassifier):
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features)
-            Rows to learn from: as a rule those that the classifier was fitted on.
+            Rows to learn from, usually the training rows of the classifier.
         y : array-like of shape (n_samples,)
-            Their labels, of every class that the classifier has learned.
+            Their labels; every class of the classifier must occur.
         sample_weight : array-like of shape (n_samples,), default=None
             How often each row counts.
         ridge : float, default=None
-            What holds weights back, on the scale of standardised firings; more gives weaker rules. None: what the fit
-            has found best, for each rule.
+            Ridge penalty on the weights, on the scale of standardised firings; a larger ridge gives weaker rules. None:
+            the ridge that the fit chose for each rule.
 
         Returns
         -------
@@ -458,11 +458,11 @@ def dropped(
     rules : sequence of int
         Indices of the rules.
     to_prior : bool
-        Whether the prior takes over what they say of the training rows on average.
+        Whether their average over the training rows is added to the prior.
     record : dict
-        What the history says.
+        Entry of the history.
     pictures : sequence of int, default=()
-        Indices of the curves and maps, whose average the prior always takes over.
+        Indices of the curves and maps, whose average is always added to the prior.
 
     Returns
     -------
@@ -602,7 +602,7 @@ def locked_rules(model: RuleModel) -> frozenset[int]:
 
 
 def held_rules(model: RuleModel) -> frozenset[int]:
-    """Indices of the rules that a refit holds: those that are locked, and those whose weight was set by hand."""
+    """Indices of the rules that a refit holds: locked rules, and rules whose weight was set by hand."""
     return _rules_of_edits(model, ("lock", "set_weight"))
 
 
@@ -614,7 +614,7 @@ def _rules_of_edits(model: RuleModel, edits: Sequence[str]) -> frozenset[int]:
 
 
 def constraint_of_edits(model: RuleModel, constraint: Ints | None) -> Ints | None:
-    """Sign of each column's monotone constraint: that of the fit, or of a later edit where there is one.
+    """Sign of each column's monotone constraint: from the fit, or from a later edit.
 
     Parameters
     ----------
@@ -638,7 +638,7 @@ def constraint_of_edits(model: RuleModel, constraint: Ints | None) -> Ints | Non
 def fitted_again(
     model: RuleModel, block: Block, constraint: Ints | None, ridge: float | None, n_threads: int
 ) -> RuleModel:
-    """The model whose rules have new weights, but for those that are locked or were set by hand.
+    """The model with new weights for all rules, except rules that are locked or were set by hand.
 
     Parameters
     ----------
@@ -668,7 +668,7 @@ def fitted_again(
 
 
 def rules_on(model: RuleModel, feature: int, alone: bool) -> list[int]:
-    """Indices of the rules that ask a feature; ``alone``: that ask nothing else."""
+    """Indices of the rules that use a feature; ``alone``: that use nothing else."""
     found = []
     for rule, node in enumerate(model.rules.node.tolist()):
         asked = {model.feature_of(int(model.tree.feature[step])) for step in model.tree.path(node)}
@@ -719,9 +719,9 @@ _LARGEST_WEIGHT = 1e9  # sums of rules and what the prior takes over stay far be
 def made_monotone(model: RuleModel, feature: int, sign: int, locked: Iterable[int]) -> RuleModel:
     """The model of two classes whose log-odds of the second class never fall (or never rise) in a feature.
 
-    Every rule that asks the feature gets a weight of the right sign, which proves it for the whole score. The weights
-    of the rules on the feature alone are those that come closest to the old curve; a rule on several features that had
-    the wrong sign is silenced, and the prior takes over what it said on average.
+    Every rule on the feature gets a weight of the right sign, which proves the constraint for the whole score. The
+    weights of the rules on the feature alone are chosen to come closest to the old curve. A rule on several features
+    that had the wrong sign is silenced, and its average is added to the prior.
 
     Parameters
     ----------
@@ -769,7 +769,7 @@ def _agrees(line: Floats, direction: Floats) -> Bools:
 
 
 def _direction(model: RuleModel, rule: int, feature: int) -> float:
-    """1 where a rule fires more as a feature grows, -1 where it fires less, 0 where it does not care, NaN: both."""
+    """1 if a rule fires more as a feature grows, -1 if it fires less, 0 if it does not depend on it, NaN: both."""
     found = set()
     for node in model.tree.path(int(model.rules.node[rule])):
         if model.tree.feature[node] == feature:  # not its indicator, which is about missing values alone
@@ -779,7 +779,7 @@ def _direction(model: RuleModel, rule: int, feature: int) -> float:
 
 
 def _closest(model: RuleModel, rules: list[int], line: Floats, direction: Floats, fixed: Bools) -> tuple[Floats, float]:
-    """Weights of the right signs whose curve, shifted by a constant, comes closest to that of the old weights.
+    """Weights of the right signs whose curve, shifted by a constant, comes closest to the curve of the old weights.
 
     Weights that are ``fixed`` stay. The distance is measured on the training rows that the model keeps, or at the
     corners of the rules where it keeps none.

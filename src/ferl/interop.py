@@ -1,4 +1,4 @@
-"""Fitted classifiers in the form that other libraries ask for."""
+"""Fitted classifiers in the form that other libraries require."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class PlainClassifier(LinkedToDocs, ClassifierMixin, BaseEstimator):
     """A classifier with ``classes_``, ``predict`` and ``predict_proba`` alone.
 
     MAPIE tries every classifier that has ``n_features_in_`` on a row of zeros. A classifier of a mixed table rightly
-    refuses such a row, since zero is none of its categories, and MAPIE takes the refusal for a missing fit. This form
-    of the classifier has no ``n_features_in_``, and answers as the classifier does.
+    refuses this row, since zero is not among its categories, and MAPIE takes the refusal for a missing fit. This form
+    of the classifier has no ``n_features_in_``, and predicts as the classifier does.
 
     Parameters
     ----------

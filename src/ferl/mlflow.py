@@ -36,7 +36,7 @@ _PARAMETERS: dict[str, Any] = {"decision": "probable", "guess": False, "reasons"
 
 
 def _mlflow() -> Any:
-    """The package MLflow; without it an error says how to get it. Answers need none of it."""
+    """The package MLflow; without it an error with the command that installs it. Predictions do not need it."""
     try:
         import mlflow.artifacts
         import mlflow.models
@@ -150,7 +150,7 @@ def load_model(model_uri: str | Path) -> FERLClassifier:
     Raises
     ------
     ValueError
-        When the model there is none of ferl's flavour.
+        When the model there does not have ferl's flavour.
     ModelFileError
         When its file is damaged, or not in the folder of the model.
     """
@@ -182,7 +182,7 @@ def _file_of(folder: Path, data: Any) -> Path:
 
 
 def _wanted(model: Model, params: Mapping[str, Any] | None) -> Wanted:
-    """What a request asks for; a ValueError names what is wrong with it."""
+    """The parameters of a request; a ValueError names what is wrong with it."""
     asked = {**_PARAMETERS, **(params or {})}
     unknown = sorted(set(asked) - set(_PARAMETERS))
     if unknown:
@@ -234,10 +234,10 @@ class _Server:
         Rules have ``rows`` as well, about how many training rows the answer rests on.
 
         An abstaining row has no label and no probability, unless the parameter ``guess`` is true; ``abstention`` has
-        the cause, and ``belief`` and ``plausibility`` are the bounds of the classes. ``decision`` is that
-        of :meth:`ferl.FERLClassifier.predict` as text: a name, a number, or costs as JSON, ``{"true": {"predicted":
-        cost}}``. ``reasons`` asks for so many columns of what spoke for the label, or
-        with ``wished`` of what cost a row most on its way to that class, as :func:`ferl.export.reason_codes` says it.
+        the cause, and ``belief`` and ``plausibility`` are the bounds of the classes. ``decision`` is the parameter of
+        :meth:`ferl.FERLClassifier.predict` as text: a name, a number, or costs as JSON, ``{"true": {"predicted":
+        cost}}``. ``reasons`` is the number of columns with reasons for the label or, with ``wished``, with reasons
+        against that class, as :func:`ferl.export.reason_codes` returns them.
         """
         model = self.classifier.model_
         wanted = _wanted(model, params)

@@ -48,11 +48,11 @@ class FERLClassifier(FERLEstimator[RuleModel]):
     ----------
     words : bool, {"quantile", "triangles", "width", "mdlp"} or sequence of LinguisticVariable, default=False
         False: conditions are learned. Otherwise rules are in words: sets of equal weight, triangles, sets of equal
-        width or between cuts that separate the classes; or those given, which find their features by name (features
-        without words are not used). True: triangles, and few rules.
+        width, or sets between cuts that separate the classes; or the given variables, which are matched to features by
+        name (features without words are not used). True: triangles, and few rules.
     max_rules : int or "auto", default=None
-        Largest number of rules. None: 150, or 15 with ``words=True``. "auto": as many as inner validation chooses, up
-        to 1,200, which takes several times as long where many are better.
+        Largest number of rules. None: 150, or 15 with ``words=True``. "auto": inner validation chooses the number, up
+        to 1,200, which takes several times as long if many rules are better.
     max_conditions : int, default=3
         Largest number of conditions of a rule, 1 to 3. With 1 every feature has one curve.
     max_maps : int or None, default=25
@@ -65,9 +65,9 @@ class FERLClassifier(FERLEstimator[RuleModel]):
         Share of the information of all rules (in nats, at most 1) that each rule must keep; others are removed, the
         least first. None: 0, or 0.05 with ``words=True``.
     prune : float, default=0.0015
-        Rules are removed, and the others corrected, as long as the mean divergence (Kullback and Leibler's, in nats)
-        from the answers of all rules on the training rows stays below. 0: none is removed.
-        With more than 10,000 rows it is at most 15 / n_rows: rules that many rows support are kept.
+        Rules are removed, and the others corrected, as long as the mean Kullback-Leibler divergence (in nats) from the
+        predictions of all rules on the training rows stays below this value. 0: no rule is removed. With more than
+        10,000 rows the value is at most 15 / n_rows, so rules that many rows support are kept.
     effort : int, default=1
         Number of models, from other random choices and other parts of inner validation, whose rules are joined and
         whose weights are averaged; then rules are removed down to the size of one model. Better answers at the same
@@ -77,7 +77,7 @@ class FERLClassifier(FERLEstimator[RuleModel]):
         and how strongly they count; ``cases_`` has what it found. The model then keeps training rows: see
         docs/guide/cases.md on what a model file holds.
     n_cases : int, default=20_000
-        Largest number of training rows that are kept as cases. Those that others do not predict are kept first.
+        Largest number of training rows that are kept as cases. Rows that the other kept rows mispredict are kept first.
     support_gate : bool, default=True
         Fade out rules outside the training range, so that far-away rows get ignorance instead of a confident answer.
     gate_margin : float, default=1.0
@@ -90,13 +90,13 @@ class FERLClassifier(FERLEstimator[RuleModel]):
         Number of training rows that the model keeps to compare new rows with, for :meth:`novelty`; they are chosen to
         cover the others. 0: the model keeps no training row, and novelty is the paper's residual.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, as in scikit-learn. Those that would make all rows together weigh less are scaled up.
+        Weights of the classes, as in scikit-learn. Weights that would lower the total weight of all rows are scaled up.
     categorical_features : "from_dtype", array-like or None, default="from_dtype"
-        Which features are categories: those whose column says so (text, categorical and boolean columns), and these
-        beside them, by name, by number, or as a mask. None: none.
+        Features to read as categories, by name, by number, or as a mask, in addition to text, categorical and boolean
+        columns. None: no feature is a category.
     missing_conditions : bool, default=False
-        Whether rules may ask if a value is missing at all, where that tells the classes apart. A missing value is
-        otherwise no evidence: it goes down every branch, in the proportions of the training rows.
+        Whether rules may test if a value is missing, where this separates the classes. Otherwise a missing value is no
+        evidence: it goes down every branch, in the proportions of the training rows.
     monotonic_cst : array-like of int of shape (n_features,) or dict, default=None
         With two classes: 1 for a feature with which the log-odds of the second class may only rise, -1: only fall, 0:
         neither. A dict names the features it constrains. Holds for all values: outside the training range such a
@@ -138,7 +138,7 @@ class FERLClassifier(FERLEstimator[RuleModel]):
     categories_ : list of (ndarray or None)
         Categories of each feature, sorted; None for a feature that holds numbers.
     missing_features_ : tuple of int
-        Features that rules may ask whether they are missing.
+        Features for which rules may test whether they are missing.
     drift_ : Drift or None
         After :meth:`partial_fit`: how the last block differed from the rows before; None after the first block.
     n_features_in_ : int
@@ -271,14 +271,14 @@ class FERLClassifier(FERLEstimator[RuleModel]):
             How often each row counts: weight 2 is the row twice. Weights that average less than one per given row are
             scaled up to one, whatever rows are equal; there, the row twice is two rows.
         groups : array-like of shape (n_samples,), default=None
-            What each row belongs to: a patient, a machine, a month. The number of rules, their ridge, curves and maps
+            Group of each row: a patient, a machine, a month. The number of rules, their ridge, curves and maps
             are validated on groups that were left out as a whole, so that copies of a row, or rows of one time, do not
             confirm each other. See docs/guide/tables.md.
         units : mapping of str to str, default=None
-            What numbers count, by column: {"glucose": "mg/dl"}. For readers only.
+            Units of numbers, by column: {"glucose": "mg/dl"}. For readers only.
         describe : TableDescription, mapping, str or path-like, default=None
-            What people say of the table, or the JSON or YAML file that says it: names, units, meanings of values, for
-            readers; orders of categories and markers of missing values, which decide how columns are read. See
+            Description of the table, or a JSON or YAML file with it. Names, units and meanings of values are for
+            readers; orders of categories and markers of missing values decide how columns are read. See
             docs/guide/tables.md.
 
         Returns
@@ -354,7 +354,7 @@ class FERLClassifier(FERLEstimator[RuleModel]):
         Returns
         -------
         ndarray of shape (n_samples, n_classes), or (n_samples,) for two classes
-            Two classes: the score of the second less that of the first.
+            Two classes: the score of the second class minus the score of the first.
         """
         rows = self._rows(X)
         scores = self.model_.decision_scores(rows, n_threads(self.n_jobs))
@@ -399,7 +399,8 @@ class FERLClassifier(FERLEstimator[RuleModel]):
         """The fewest, most probable classes whose beliefs sum to the level, bool of shape (n_samples, n_classes).
 
         The set of all classes is an abstention: the classes are close, or few training rows are behind the answer. The
-        level is no promise that so many sets hold the true class; :class:`ferl.ConformalFERL` makes one.
+        level does not guarantee that this share of sets contains the true class; :class:`ferl.ConformalFERL` gives a
+        guarantee.
 
         Parameters
         ----------
@@ -522,6 +523,6 @@ class FERLClassifier(FERLEstimator[RuleModel]):
 
     @property
     def n_cells_(self) -> int:
-        """Number of cells of all maps, those of missing values and unknown categories left out."""
+        """Number of cells of all maps, without the cells of missing values and unknown categories."""
         curves = self._fitted().curves
         return 0 if curves is None else curves.n_map_cells

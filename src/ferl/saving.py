@@ -47,7 +47,7 @@ def save_model(estimator: FERLEstimator[Any], path: str | os.PathLike[str]) -> N
     Raises
     ------
     ModelFileError
-        When the model holds what no file can: labels that are tuples, say.
+        When the model contains something that no file can hold, such as labels that are tuples.
 
     Notes
     -----
@@ -195,7 +195,7 @@ _COMPOUND = {
     "categorical_features": Value(_are_features, "a list of names, of indices, or of true and false"),
     "monotonic_cst": Value(_are_signs, "a list, or an object by feature, of -1, 0 and 1"),
 }
-# Parameters that the first files did not have: they are written where they are not the default, which absence means.
+# Parameters that the first files did not have: they are written unless they have the default, which absence means.
 _ADDED = frozenset({"effort", "max_maps"})
 
 

@@ -30,7 +30,7 @@ def fit_batches(
 ) -> FERLEstimator[Any]:
     """Fit on rows that come in batches, of which one at a time is in memory.
 
-    The model is that of ``estimator.fit`` on all rows at once, to the last bit, for batches of any size.
+    The model equals the result of ``estimator.fit`` on all rows at once, to the last bit, for batches of any size.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def fit_batches(
     estimator : FERLClassifier or FERLTreeClassifier, default=None
         What to fit, ``FERLClassifier()`` by default; it is not changed. With ``verbose=1`` there is a progress bar.
     describe : TableDescription, mapping, str or path-like, default=None
-        What people say of the table, as in :meth:`FERLClassifier.fit`.
+        Description of the table, as in :meth:`FERLClassifier.fit`.
 
     Returns
     -------
@@ -90,15 +90,15 @@ def fit_parquet(
     estimator : FERLClassifier or FERLTreeClassifier, default=None
         What to fit, ``FERLClassifier()`` by default; it is not changed. With ``verbose=1`` there is a progress bar.
     weights : str, default=None
-        Column that says how often each row counts.
+        Column with the weight of each row.
     groups : str, default=None
-        Column of what each row belongs to, for rules; see :meth:`ferl.FERLClassifier.fit`.
+        Column with the group of each row, for rules; see :meth:`ferl.FERLClassifier.fit`.
     features : sequence of str, default=None
         Columns to learn from; by default all others.
     batch_rows : int, default=65_536
         Rows that are read at a time. The model does not depend on it.
     describe : TableDescription, mapping, str or path-like, default=None
-        What people say of the table, as in :meth:`FERLClassifier.fit`.
+        Description of the table, as in :meth:`FERLClassifier.fit`.
 
     Returns
     -------

@@ -35,8 +35,9 @@ class FERLTreeClassifier(FERLEstimator[TreeModel]):
         Defaults of the parameters that are None: a larger tree, a smaller one, a small one in words.
     words : bool, {"quantile", "triangles", "width", "mdlp"} or sequence of LinguisticVariable, default=None
         False: splits are learned. Otherwise the tree is in words: sets of equal weight (True: these), triangles, sets
-        of equal width or between cuts that separate the classes; or those given, which find their features by name
-        (features without words are not used). None: "quantile" for compact, learned splits for deep and medium.
+        of equal width, or sets between cuts that separate the classes; or the given variables, which are matched to
+        features by name (features without words are not used). None: "quantile" for compact, learned splits for deep
+        and medium.
     max_rules : int, default=None
         Largest number of leaves. None: 150 for deep, 50 for medium, 15 for compact.
     max_depth : int, default=None
@@ -44,8 +45,8 @@ class FERLTreeClassifier(FERLEstimator[TreeModel]):
     n_sets : int, default=3
         Number of words for a feature, 2 to 7 ("mdlp": at most), when they are made from the table.
     min_rule_worth : float, default=None
-        Words: what the absence of a word must cost by the criterion, or else it is removed. None: 0 for deep and
-        medium, 0.045 for compact.
+        Words: the least loss by the criterion without the word; words with a smaller loss are removed. None: 0 for deep
+        and medium, 0.045 for compact.
     min_leaf_weight : float, default=2.0
         Least training weight on either side of a split, or below a word, in rows.
     min_gain : float, default=None
@@ -57,12 +58,12 @@ class FERLTreeClassifier(FERLEstimator[TreeModel]):
     min_coverage : float, default=0.0
         Share of the training weight that a node needs to grow further.
     criterion : {"gini", "entropy", "cci", "consistent"}, default=None
-        Learned splits: what features and nodes are chosen by (each feature is cut by Gini). "gini" (None: this): the
-        weighted Gini decrease. "entropy": the decrease of entropy, which halves many classes where Gini separates them
-        one by one, so that rules are shorter. "cci": the weight that the two children's majority classes classify
-        better than the parent's (ties by Gini). Words: "consistent" (None: this): what a word changes in accuracy plus
-        mean log-probability of the training rows, by the evidence of all nodes together. "cci": accuracy alone, the
-        paper's.
+        Learned splits: the criterion that chooses features and nodes (Gini always chooses the cut of a feature). "gini"
+        (None: this): the weighted Gini decrease. "entropy": the decrease of entropy, which halves many classes where
+        Gini separates them one by one, so that rules are shorter. "cci": the weight that the two children's majority
+        classes classify better than the parent's (ties by Gini). Words: "consistent" (None: this): the change in
+        accuracy plus mean log-probability of the training rows, by the evidence of all nodes together. "cci": accuracy
+        alone, the paper's.
     n_resamples : int, default=25
         Learned splits: number of bootstrap resamples behind each band. Multiples of 8 cost least.
     band : {"mean_std", "median_mad"}, default="mean_std"
@@ -103,13 +104,13 @@ class FERLTreeClassifier(FERLEstimator[TreeModel]):
         Number of training rows that each node keeps to compare new rows with, for :meth:`novelty`. 0: the model keeps
         no training row, and novelty is the paper's residual. None: 128 for deep and medium, 256 for compact.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, as in scikit-learn. Those that would make all rows together weigh less are scaled up.
+        Weights of the classes, as in scikit-learn. Weights that would lower the total weight of all rows are scaled up.
     categorical_features : "from_dtype", array-like or None, default="from_dtype"
-        Which features are categories: those whose column says so (text, categorical and boolean columns), and these
-        beside them, by name, by number, or as a mask. None: none.
+        Features to read as categories, by name, by number, or as a mask, in addition to text, categorical and boolean
+        columns. None: no feature is a category.
     missing_conditions : bool, default=False
-        Whether rules may ask if a value is missing at all, where that tells the classes apart. A missing value is
-        otherwise no evidence: it goes down every branch, in the proportions of the training rows.
+        Whether rules may test if a value is missing, where this separates the classes. Otherwise a missing value is no
+        evidence: it goes down every branch, in the proportions of the training rows.
     monotonic_cst : array-like of int of shape (n_features,) or dict, default=None
         With two classes: 1 for a feature with which the soft vote for the second class (``combination="vote"`` of
         the leaves without ``discount``) may only rise, -1: only fall, 0: neither. A dict names the features it
@@ -143,7 +144,7 @@ class FERLTreeClassifier(FERLEstimator[TreeModel]):
     categories_ : list of (ndarray or None)
         Categories of each feature, sorted; None for a feature that holds numbers.
     missing_features_ : tuple of int
-        Features that rules may ask whether they are missing.
+        Features for which rules may test whether they are missing.
     drift_ : Drift or None
         After :meth:`partial_fit`: how the last block differed from the rows before; None after the first block.
     n_features_in_ : int

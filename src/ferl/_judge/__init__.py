@@ -23,7 +23,7 @@ class TakenNameError(TableFileError):
 
 
 class PromiseError(ValueError):
-    """Calibration rows cannot promise what was asked for.
+    """Calibration rows cannot support the requested guarantee.
 
     Parameters
     ----------

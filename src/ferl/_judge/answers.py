@@ -118,8 +118,8 @@ def answer_columns(model: Model, rows: Floats, judged: Judgement, wanted: Wanted
 def _reasons(model: Any, rows: Floats, wanted: Wanted, judged: Judgement) -> list[tuple[Reason, ...]]:
     """What cost each row most on its way to a class.
 
-    Without a wished class it is, of each row, the most probable class but its label: what speaks for the label. A row
-    that has no label has no such reasons.
+    Without a wished class it is the most probable class of each row other than its label, so the reasons support the
+    label. A row without a label has no reasons of this kind.
     """
     found: list[tuple[Reason, ...]] = [()] * len(rows)
     classes, n_reasons = model.classes.tolist(), wanted.n_reasons

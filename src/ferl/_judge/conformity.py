@@ -28,12 +28,12 @@ def nonconformity(
     Parameters
     ----------
     evidence : Evidence
-        What the classifier says about the rows.
+        Evidence of the classifier on the rows.
     score : {"plausibility", "probability", "aps", "raps"}
         "plausibility": one minus the plausibility of the class. Rules: the reliability times one minus the probability,
         so that sets are larger where few training rows are behind an answer. "probability": one minus its probability.
-        "aps": probability of all classes that are more probable, plus that of the class itself [1]_. "raps": the same
-        plus ``penalty`` for every rank of the class beyond ``free_classes`` in the order of probability [2]_.
+        "aps": probability of all classes that are more probable, plus the probability of the class itself [1]_. "raps":
+        the same plus ``penalty`` for every rank of the class beyond ``free_classes`` in the order of probability [2]_.
     chance : ndarray of shape (n_samples,), default=None
         Numbers in [0, 1) for the randomised forms of "aps" and "raps": the class itself counts with this share of its
         probability. None: it counts in full.
@@ -156,7 +156,7 @@ class Reference:
 
     @classmethod
     def of(cls, scores: Floats, codes: Ints, weight: Floats | None = None, *, class_conditional: bool) -> Reference:
-        """The score of each calibration row for its label, from those of all classes, shape (n_samples, n_classes)."""
+        """The score of each calibration row for its label, from the scores of all classes, (n_samples, n_classes)."""
         own = np.where(codes >= 0, scores[np.arange(len(codes)), codes], np.inf)
         return cls(own, codes, np.ones(len(codes)) if weight is None else weight, class_conditional)
 
@@ -231,8 +231,8 @@ class ConformalScores:
     def left_out_sets(self, evidence: Evidence, alpha: float) -> Bools:
         """Sets of the calibration rows themselves, each compared with all the others, shape (n_rows, n_classes).
 
-        The share of them that holds the true class is, for rows of any kind, that of the sets of new rows: a row that
-        is compared with itself as well would be in its set more often.
+        The share of these sets with the true class estimates the share among new rows, for rows of any kind: if a row
+        were compared with itself as well, its set would contain its class more often.
 
         Parameters
         ----------
@@ -251,7 +251,7 @@ class ConformalScores:
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """The calibration rows one class is compared with: all of them, or those of the class; of one group of rows.
+    """The calibration rows one class is compared with: all rows, or the rows of the class; within one group of rows.
 
     Attributes
     ----------

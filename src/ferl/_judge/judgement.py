@@ -19,7 +19,7 @@ from ferl._tables import read_row, with_derived
 from ferl._util.arrays import Bools, Floats, core_ready
 from ferl._util.text import shown
 
-# Why a row has no answer, in words that programs may rely on, and in those that people read.
+# Why a row has no answer: fixed words for programs, and sentences for people.
 ABSTENTIONS: Mapping[str, str] = {
     "all_classes": "every class stays possible",
     "no_evidence": "no training row supports an answer",
@@ -94,8 +94,8 @@ class Judgement:
 def judge(model: Model, rows: Floats, rule: Rule, *, with_novelty: bool = False, n_threads: int = 1) -> Judgement:
     """Decide on rows.
 
-    Sets and abstention compare the evidence itself, as that of the calibration rows was compared. Labels compare the
-    probabilities that are reported, calibrated ones where there are some; the most probable class is the same by both.
+    Sets and abstention use the evidence itself, as the calibration did. Labels use the reported probabilities, which
+    are calibrated if a calibration exists; both have the same most probable class.
 
     Parameters
     ----------

@@ -282,7 +282,7 @@ def _map(found: dict[str, Any] | None) -> TemperatureMap | IsotonicMap | None:
 def evidence_signal(evidence: Evidence, name: str) -> Floats:
     """The signal of this name that evidence alone gives, shape (n_samples,): "margin", "belief" or "ignorance".
 
-    The margin is the probability of the best class minus that of the next.
+    The margin is the probability of the best class minus the probability of the next.
     """
     if name != "margin":
         return np.asarray(evidence.belief.max(axis=1) if name == "belief" else -evidence.ignorance)
@@ -308,14 +308,15 @@ class RiskControl:
     method : str
         How the threshold was found.
     threshold : float
-        Rows with at least this signal are answered. Minus infinity: all are. Infinity: none, the wish is not met.
+        Rows with at least this signal are answered. Minus infinity: all rows. Infinity: no row, since the risk cannot
+        be guaranteed.
     n_rows : int
         Number of calibration rows that the threshold was tested on.
     n_answered, n_errors : int
         How many of them are answered, and how many of those are wrong.
     bound : float
         Clopper-Pearson bound at the threshold and the confidence, before the search for the threshold is paid for. It
-        is at most ``risk``; only ``risk`` is promised. 1 when the wish is not met.
+        is at most ``risk``; only ``risk`` is promised. 1 if the risk cannot be guaranteed.
     achievable_risk : float
         Smallest risk that every bound of a list of thresholds, valid together at this confidence, would allow.
     achievable_share : float

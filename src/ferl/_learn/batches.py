@@ -22,11 +22,11 @@ from ferl._tables.table import chosen_features
 from ferl._util.arrays import Floats, Ints, arrow, core_ready
 
 BATCH_ROWS = 65_536  # of a Parquet file
-Moved = Callable[[str, int], object]  # told what is being done, and how many rows it has been done to
+Moved = Callable[[str, int], object]  # called with the current step and the number of finished rows
 
 
 class Batches(Protocol):
-    """Rows in batches, as often as they are asked for."""
+    """Rows in batches, which can be read repeatedly."""
 
     @property
     def n_rows(self) -> int | None:
@@ -111,13 +111,13 @@ class ParquetBatches:
     target : str
         Column of the labels.
     weights : str or None
-        Column that says how often each row counts.
+        Column with the weight of each row.
     features : tuple of str
         Columns to learn from.
     batch_rows : int
         Rows that are read at a time.
     groups : str or None
-        Column of what each row belongs to.
+        Column with the group of each row.
     """
 
     dataset: Any
@@ -137,7 +137,7 @@ class ParquetBatches:
         batch_rows: int = BATCH_ROWS,
         groups: str | None = None,
     ) -> ParquetBatches:
-        """Find the columns, and say which ones are not there."""
+        """Find the columns, and raise an error that names absent ones."""
         import pyarrow.dataset as ds
 
         if isinstance(source, str | Path):
@@ -194,7 +194,7 @@ class ParquetBatches:
 
 
 def _check_files(dataset: Any, wanted: list[str]) -> None:
-    """Refuse a file that lacks a column: Arrow would say that all its values are missing."""
+    """Refuse a file that lacks a column: Arrow would read all its values as missing."""
     import pyarrow.dataset as ds
 
     for fragment in dataset.get_fragments():
@@ -235,7 +235,7 @@ class RowsInBatches:
     form : RowForm
         How they become numbers.
     moved : callable
-        Told how far reading has come.
+        Called with the progress of reading.
     labels : Digest
         Of labels and weights, when they were counted.
     """
@@ -267,7 +267,7 @@ class RowsInBatches:
 
 @dataclass(frozen=True)
 class Digest:
-    """What tells rows of one pass from those of another, in whatever order and batches they come.
+    """A fingerprint of the rows of one pass, which does not depend on their order and batches.
 
     Attributes
     ----------
@@ -293,7 +293,7 @@ class Digest:
         return Digest(self.n_rows + n_rows, (self.total + digest) % 2**64)
 
     def must_be(self, other: Digest, what: str) -> None:
-        """Refuse rows that are not those of the pass before."""
+        """Refuse rows that differ from the rows of the pass before."""
         if self != other:
             found = f"{other.n_rows:,} rows, then {self.n_rows:,}" if self.n_rows != other.n_rows else f"other {what}"
             raise ValueError(
@@ -310,13 +310,13 @@ def rows_in_batches(
     Parameters
     ----------
     settings : Settings
-        Says what is looked for.
+        Determine which statistics are collected.
     batches : Batches
         The rows.
     moved : callable
-        Told how far reading has come.
+        Called with the progress of reading.
     description : TableDescription, default=NOTHING_SAID
-        What people say of the columns.
+        Description of the columns.
 
     Returns
     -------
@@ -389,7 +389,7 @@ class FirstLook:
         return cls(wanted, [name for index, name in enumerate(names) if chosen[index]], names)
 
     def of_these(self, description: TableDescription) -> TableDescription:
-        """What is said of the columns that are looked at."""
+        """The description of the columns that are read."""
         if self.features is None:
             return description
         known = self.names or ()
@@ -397,7 +397,7 @@ class FirstLook:
         return replace(description, columns=own)
 
     def all_columns(self, found: Schema, description: TableDescription) -> Schema:
-        """The columns that were looked at, and those that hold numbers."""
+        """The columns that were read, and the columns of numbers."""
         if self.names is None:
             return found
         index = {name: j for j, name in enumerate(found.names or ())}

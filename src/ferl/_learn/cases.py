@@ -1,9 +1,9 @@
 """Similar cases: whether their vote helps, how strongly it counts, and which training rows are kept.
 
 Inner validation decides. Rules are learned on a part of the rows, and predict the others; the cases are rows of the
-same part, in distances that are scaled by the evidence of these rules. So neither has seen the rows that judge them. Of
-these rows, a scale for the scores of the rules and the strengths of the votes minimise the log-loss; cases are used
-where they lower it by more than its standard error.
+same part, in distances that are scaled by the evidence of these rules. So neither rules nor cases are learned from the
+rows that judge them. A scale for the scores of the rules and the strengths of the votes minimise the log-loss of these
+rows; cases are used if they lower it by more than its standard error.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ PRUNE = 2.0  # times the divergence that pruning may cost: a quarter fewer rules
 LEAST_SCALE = 0.1  # of the rules' scores: rules that counted nothing could not be had back without the cases
 LEAST_GAIN = 1.0  # standard errors by which cases must lower the log-loss
 N_PARTS = 3
-MANY_ROWS = 1000  # from so many on, one part judges
+MANY_ROWS = 1000  # with at least this many rows, one part judges
 LEAST_ROWS = 20  # fewer rows judge nothing
 CANDIDATES = 3  # rows for each case that is kept, among which they are chosen
 _BLOCK = 512  # rows that are judged by the cases that were kept before them
@@ -93,7 +93,7 @@ def with_cases(
 
 
 def condensed(cases: Cases, n_most: int, n_threads: int = 1) -> Cases:
-    """At most so many of the cases, whose order is random: those that the nearest kept one does not predict come first.
+    """A limited number of the randomly ordered cases: cases that the nearest kept case mispredicts come first.
 
     Half of the cases lose about half as much log-loss when they are chosen this way (Hart's condensed nearest neighbour
     rule, in blocks) as when they are drawn at random.
@@ -264,7 +264,7 @@ def fitted_votes(judged: Judged, base: Floats) -> tuple[CaseChoice, Floats]:
     judged : Judged
         Rows that judge.
     base : ndarray of shape (n_classes,)
-        Scores of the class frequencies, towards which the scale shrinks those of the rules.
+        Scores of the class frequencies, towards which the scale shrinks the scores of the rules.
     """
     y, weight, total = judged.y, judged.weight, float(judged.weight.sum())
     row, towards = np.arange(len(y)), np.concatenate([(judged.score - base)[:, None], judged.votes], axis=1)

@@ -49,9 +49,9 @@ def category_order(weights: Floats) -> NDArray[np.intp]:
     """Categories by what they hold: an order that renaming does not change, up to exact ties.
 
     First along the direction in which their class shares differ most (with two classes, the share of the second), then
-    by weight. Rows are drawn into resamples by their content; were that the index of a category among the sorted
-    names, another name would draw other rows. And neighbours in this order are alike, so that words can speak of
-    several at once. Categories that no row of any weight has come last, so that the others stay where they were.
+    by weight. Rows are drawn into resamples by their content; with the index of a category among the sorted names,
+    renaming a category would draw other rows. Neighbours in this order are also alike, so a word can cover several of
+    them. Categories that no row of any weight has come last, so that the others stay where they were.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def _main_direction(away: Floats) -> Floats:
     """The direction in which rows lie furthest apart, shape (n_classes,); its sign is open.
 
     The time grows with the cube of the smaller side. A table of 1,000 classes and 40 categories took 4 s with the
-    products of classes, and takes 0.1 s with those of categories.
+    products of classes, and takes 0.1 s with the products of categories.
     """
     n_categories, n_classes = away.shape
     if n_classes <= n_categories:
@@ -156,7 +156,7 @@ def category_conditions(
     orders: dict[int, NDArray[np.intp]],
     weights: dict[int, Floats],
 ) -> WordConditions:
-    """Conditions with those of categorical features: "region is north", "region is north or west"."""
+    """Conditions, including conditions on categorical features: "region is north", "region is north or west"."""
     known = {j: order[_weights_in(order, weights[j]) > 0] for j, order in orders.items()}
     added = [
         (j, first, last, _words_for([category_text(category_names[j][code]) for code in order], first, last))
@@ -176,7 +176,7 @@ def category_conditions(
 def _ranges(weight: Floats) -> list[tuple[int, int]]:
     """Ranges of indices that get a word: the heaviest categories, and where all are heavy, both sides of each cut."""
     n = len(weight)
-    if n < 2:  # a word for all rows says nothing
+    if n < 2:  # a word for all rows carries no information
         return []
     alone = np.sort(np.argsort(-weight, kind="stable")[:MAX_WORDS])
     ranges = [(int(index), int(index)) for index in alone]
@@ -186,7 +186,7 @@ def _ranges(weight: Floats) -> list[tuple[int, int]]:
 
 
 def _words_for(names: list[str], first: int, last: int) -> str:
-    """One word for several categories: those that belong to it, or where these are fewer, those that do not."""
+    """One word for several categories: the categories that belong to it, or the excluded ones if these are fewer."""
     inside, outside = names[first : last + 1], names[:first] + names[last + 1 :]
     if len(inside) <= max(len(outside), 1):
         return _listed(inside)

@@ -50,7 +50,7 @@ def consequents(
     raw = np.divide(class_weight, weight, out=np.zeros_like(class_weight), where=weight > 0)
     levels = nodes_by_depth(parent)
     if not weight.all():
-        for nodes in levels:  # a node that no training row reaches says what its parent says
+        for nodes in levels:  # a node that no training row reaches has the distribution of its parent
             empty = nodes[weight[nodes, 0] == 0]
             raw[empty] = raw[parent[empty]]
     result = raw.copy()
@@ -93,7 +93,7 @@ def own_trust(
 def signs(
     wish: ArrayLike | Mapping[str, int] | None, names: list[str], n_categories: Ints, n_classes: int
 ) -> Ints | None:
-    """Sign of each column's constraint, 0 where it has none; None: there are no constraints.
+    """Sign of each column's constraint, 0 without a constraint; None: no column has one.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def signs(
 
 
 def level_columns(constraint: Ints | None) -> tuple[int, ...]:
-    """Columns whose gates would break a constraint if they closed: those that have one."""
+    """Columns whose gates would break a constraint if they closed: the constrained columns."""
     return () if constraint is None else tuple(np.flatnonzero(constraint).tolist())
 
 
@@ -144,7 +144,7 @@ def _in_order(wish: ArrayLike, names: list[str]) -> Ints:
 
 
 def constrain(tree: FuzzyTree, constraint: Ints) -> Floats:
-    """Distributions of the nodes, moved as little as the constraints ask for.
+    """Distributions of the nodes, moved as little as the constraints require.
 
     At a split of a constrained feature a line is drawn halfway between the two sides' shares of the second class: all
     below the one side stay under it, all below the other above it. So each split's two sides are in order whatever the

@@ -1,10 +1,10 @@
 """Derived columns of rules: which ones a table has, and their numbers on the rows that rules are learned on.
 
-Categories of many values are read by their evidence. For a value and a class, ``g`` is the sum of y - p over its rows
-and ``h`` that of p (1 - p), where p is the frequency of the class; one Newton step of a random effect of variance t is
-the evidence ``g t / (1 + h t)``. The variance is that of the largest marginal likelihood. Where it gains too little
-over none, the column is noise, and there is no evidence. New rows read the evidence of all training rows. The rows that
-rules are learned on read that of all rows but those of their own fold, so that no row sees its own label.
+Categories of many values are replaced by their evidence. For a value and a class, ``g`` is the sum of y - p over its
+rows and ``h`` the sum of p (1 - p), where p is the frequency of the class; one Newton step of a random effect of
+variance t is the evidence ``g t / (1 + h t)``. The variance maximises the marginal likelihood. If it gains too little
+over variance zero, the column is noise, and there is no evidence. New rows get the evidence of all training rows. The
+rows that rules are learned on get the evidence of all other folds, so no row depends on its own label.
 
 Dates are read within the training range only, by their calendar parts, and by the evidence of single days beyond the
 rules: there p is what rules without it predict.
@@ -25,8 +25,8 @@ from ferl._tables.derived import MANY_CATEGORIES, MOST_DAYS, CategoryEvidence, D
 from ferl._util.arrays import Floats, Ints
 
 N_FOLDS = 5
-LEAST_GAIN = 2.0  # nats of marginal likelihood that evidence must gain over none
-VARIANCES = (0.0, *(4.0**power for power in range(-6, 3)))  # of evidence; 0: there is none
+LEAST_GAIN = 2.0  # nats of marginal likelihood that evidence must gain
+VARIANCES = (0.0, *(4.0**power for power in range(-6, 3)))  # of evidence; 0: no evidence
 LEAST_SPAN = {"weekday": 14, "hour": 2, "month": 700, "day of the year": 700}  # days, twice a period or more
 
 

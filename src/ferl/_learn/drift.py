@@ -1,4 +1,4 @@
-"""Drift: how a block of new rows differs from the rows a model has learned from, as far as the model can tell."""
+"""Drift: how a block of new rows differs from the rows a model has learned from, as far as the model can detect."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MOST_SUPPORT = 0.5  # beyond it the model is silent about most rows
 _LEAST_NOVELTY = 0.1
 _LEAST_SHIFT = 0.2  # of the share of a class, that a block must be large enough to show
 LEAST_ROWS = math.ceil((_STANDARD_ERRORS * 0.5 / _LEAST_SHIFT) ** 2)  # a share has a standard error of 0.5 / sqrt(n)
-# With fewer the noise is not known: n equal figures lie sqrt(n) standard errors from 0, and those of one row have none.
+# With fewer the noise is unknown: n equal figures lie sqrt(n) standard errors from 0, and one row has no error.
 _LEAST_ROWS_OF_SIGNS = _STANDARD_ERRORS**2 + 1
 _CHUNK_ROWS = 4096  # whose firings are in memory at a time
 
@@ -112,8 +112,8 @@ class Drift:
     def verdict(self) -> str:
         """Whether the block differs from the rows before, and what to do, in a sentence or two.
 
-        A block of fewer than 57 rows without a sign of drift is too small to tell: 57 show that a class is 20 points
-        more frequent. A block of fewer than 10 always is, since the noise of its figures is not known.
+        A block of fewer than 57 rows without a sign of drift is too small for a conclusion: 57 show that a class is 20
+        points more frequent. A block of fewer than 10 always is, since the noise of its figures is not known.
         """
         n_rows = f"{self.n_rows} row{'s' * (self.n_rows != 1)}"
         if self.n_rows < (_LEAST_ROWS_OF_SIGNS if self.signs else LEAST_ROWS):
@@ -223,12 +223,12 @@ def _drift(
 
 
 def _numbers_of_rows(model: Model, block: Block) -> tuple[float, float]:
-    """Number of rows before and now, as far as their weights tell."""
+    """Number of rows before and now, according to their weights."""
     return float(model.tree.weight[0]), _effective_rows(block.weight)
 
 
 def _times(factor: float, digits: int = 2) -> str:
-    """A factor with few digits; all those of large whole numbers."""
+    """A factor with few digits; large whole numbers keep all digits."""
     return number_text(factor if factor < 100 else round(factor), digits) if math.isfinite(factor) else f"{factor:.3g}"
 
 

@@ -36,7 +36,7 @@ from ferl._util.threads import n_threads
 BUILDERS = {"quantile": quantile_partition, "triangles": triangular_partition, "width": width_partition}
 UNBOUNDED = np.iinfo(np.int32).max  # no tree gets there
 ALL_ROWS = 2**48
-RARE_SHARE = 10  # of a sample, one part in so many is shared out equally among the classes
+RARE_SHARE = 10  # one part in this many of a sample is divided equally among the classes
 COUNTS_NOTHING = 1e250  # the variance of a feature that is replaced: distances in it vanish
 CONDITIONS = ("parent", "feature", "trapezoid", "share", "category_start", "category")
 
@@ -141,7 +141,7 @@ class Ground:
     def ranges(self) -> Floats:
         """Range of each column over all rows, shape (n_columns, 2)."""
         derived = [own.range for own in self.facts.columns]
-        n_columns = len(self.rows.facts.names)  # without that of groups
+        n_columns = len(self.rows.facts.names)  # without the column of groups
         return np.vstack([np.column_stack([self.sampler.low, self.sampler.high])[:n_columns], *derived])
 
     @cached_property
@@ -301,7 +301,7 @@ def _words_of(settings: Settings, sample: _core.Sample, facts: Facts) -> Words:
 
 
 def _arranged(wish: Sequence[LinguisticVariable | None], facts: Facts) -> Words:
-    """The words given; the words of a categorical feature are its categories, whatever an expert says."""
+    """The words given; the words of a categorical feature are always its categories."""
     partition = arrange(wish, facts.names)
     named = {variable.name for variable in partition if variable is not None}
     for j in facts.categories:

@@ -103,7 +103,7 @@ def curves_of(grown: dict[str, Any], ground: Ground) -> CurvesAndMaps | None:
 
 
 def recoded(curves: CurvesAndMaps, orders: Orders) -> CurvesAndMaps:
-    """The same with the cells of categories in the order of their codes in the table, not in that of the sample."""
+    """The same, with the cells of categories in the order of their codes in the table, not in the sample."""
     value, support = curves.value.copy(), curves.support.copy()
     for term, columns in enumerate(curves.term_columns):
         cells, shape = curves.cells(term), curves.shape(term)
@@ -143,7 +143,7 @@ def n_exemplars(settings: RuleSettings) -> int:
 
 
 def n_candidates(settings: RuleSettings, n_columns: int) -> int:
-    """Number of random rows among which those that the model keeps are chosen."""
+    """Number of random rows among which the kept rows are chosen."""
     n_kept = n_exemplars(settings)
     affordable = MOST_COVER_STEPS // max(n_kept * n_columns, 1)
     return int(np.clip(affordable, n_kept, min(CANDIDATES_PER_EXEMPLAR * n_kept, UNBOUNDED)))
@@ -182,7 +182,7 @@ def prior_of_all_rows(prior: Floats, sampled: Floats, total: Floats) -> Floats:
     Returns
     -------
     ndarray of shape (n_classes,)
-        With the sum zero; the prior itself where the sample has the frequencies of all rows, but for rounding.
+        Scores with sum zero; the prior itself if the sample has the frequencies of all rows, up to rounding.
     """
     known = (sampled > 0) & (total > 0)
     share = np.divide(total, sampled, out=np.ones_like(prior), where=known) * (sampled.sum() / total.sum())

@@ -1,4 +1,4 @@
-"""What the core is asked to learn, and what it has learned, before sums over all rows make a model of it."""
+"""The learning task of the core and its result, before sums over all rows turn it into a model."""
 
 from __future__ import annotations
 

@@ -125,7 +125,7 @@ class Facts:
 
     @cached_property
     def categories(self) -> CategoryNames:
-        """Of each categorical column, by its index: its categories, in the order of their codes."""
+        """The categories of each categorical column, by its index, in the order of their codes."""
         return category_names(self.schema, self.derived)
 
     @property
@@ -142,7 +142,7 @@ class Fold(Protocol[State]):
 
     @property
     def orders(self) -> Orders:
-        """Of categorical columns: their categories in an order that does not depend on their names."""
+        """The categories of categorical columns, in an order that does not depend on their names."""
 
     def start(self) -> State:
         """The state before the first block."""
@@ -221,7 +221,7 @@ def are_whole(weight: Floats) -> bool:
 
 
 def weight_scale(total: float, n_rows: int) -> float:
-    """What weights are multiplied with: those that average less than one per row are made to average one.
+    """Factor on the weights: weights that average less than one per row are scaled to average one.
 
     Leaf weights and shrinkage are counted in rows, and weights may sum to one, say. Class weights alone never average
     less than one: see :func:`ferl._tables.class_factors`.
@@ -233,7 +233,7 @@ ANY_KEY = 2**64 - 1
 
 
 class KeyLimits(NamedTuple):
-    """The largest keys with which a row may enter a sample, and with which for the sake of its class."""
+    """The largest keys with which a row may enter a sample, and with which it may enter as a row of its class."""
 
     of_all: int
     of_class: NDArray[np.uint64]
@@ -256,17 +256,17 @@ class Sampling:
     n_classes : int
         Number of classes.
     seed : int
-        Of the rows' keys.
+        Seed of the rows' keys.
     n_rows : int
         Distinct rows to keep.
     n_class_rows : int
-        And of each class at least so many, so that rare ones are not lost.
+        Least number of rows to keep of each class, so that rare classes are not lost.
     columns : ndarray of int32
         Columns that keys are made of.
     orders : dict
-        Of categorical columns: their categories in an order that does not depend on their names.
+        The categories of categorical columns, in an order that does not depend on their names.
     limits : KeyLimits, optional
-        Keys above which no row is let in.
+        Largest keys of rows in the sample.
     """
 
     n_categories: Ints
@@ -288,8 +288,8 @@ class Sampling:
     def limited(self, n_of_class: NDArray[np.intp]) -> Sampling | None:
         """The same, of few rows more than are wanted; ``n_of_class``: how many rows there are. None: most are wanted.
 
-        Rows have the smallest keys, and keys are as good as uniform. So those that can be among them are known before
-        any is seen, and where rows are far apart no part has to tell of as many rows as are wanted of all.
+        The sample has the rows with the smallest keys, and keys are practically uniform. So a bound on the keys is
+        known before any row is read, and no part of a distributed table has to send a sample of full size.
         """
         of_all = _likely_limit(int(n_of_class.sum()), self.n_rows)
         if of_all == ANY_KEY:

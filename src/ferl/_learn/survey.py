@@ -30,7 +30,7 @@ from ferl._util.arrays import Bools, Floats, Ints
 
 _OTHER_CATEGORIES = "The batches have other categories than when they were read before. Give the same every time."
 _LOW_BITS = 26  # of a mantissa's 53
-_EXACT_VALUES = 2**25  # sums of so many halves of mantissas, of 27 bits, stay below 2^53
+_EXACT_VALUES = 2**25  # sums of this many halves of mantissas, of 27 bits, stay below 2^53
 
 
 class ExactSums:
@@ -108,15 +108,15 @@ class ExactSums:
 
 @dataclass
 class Survey:
-    """Columns, labels and weights of some rows; those of all rows after merging.
+    """Columns, labels and weights of some rows; of all rows after merging.
 
     Attributes
     ----------
     columns : Schema or None
         None: no row yet.
     valued : ndarray of bool or None
-        By feature, whether a row has a value. In a part without any, its type says nothing of the others: pandas makes
-        floats of a text column that is empty.
+        By feature, whether a row has a value. In a part without any, its type does not determine the other parts:
+        pandas makes floats of a text column that is empty.
     classes : ndarray or None
         The labels, sorted.
     has_missing : ndarray of bool or None
@@ -146,7 +146,7 @@ class Survey:
         look_for_missing: bool,
         description: TableDescription = NOTHING_SAID,
     ) -> Survey:
-        """Of one batch."""
+        """The survey of one batch."""
         classes, codes = distinct_of(batch.y)
         weight = batch_weight(batch)
         table = read_table(batch.X)
@@ -177,7 +177,7 @@ class Survey:
         self.low, self.high = min(self.low, other.low), max(self.high, other.high)
 
     def _merge_columns(self, others: Schema, valued: Bools) -> None:
-        """The categories of both; where one has no values at all, those of the other."""
+        """The categories of both; if one has no values at all, the categories of the other."""
         if self.columns is None or self.valued is None:
             self.columns, self.valued = others, valued
             return
@@ -210,11 +210,11 @@ class RowForm:
     classes : ndarray of shape (n_classes,)
         The labels.
     missing_features : tuple of int
-        Features with an additional column that says whether they are missing.
+        Features with an additional column that is 1 where they are missing.
     factor : ndarray of shape (n_classes,)
-        What a row of each class weighs.
+        Weight of a row of each class.
     scale : float
-        What all weights are multiplied with in the end.
+        Factor on all weights at the end.
     has_groups : bool
         Whether rows belong to groups.
     """
@@ -277,7 +277,7 @@ class RowForm:
 
 @dataclass
 class Tally:
-    """Weights of classes over some rows, and of classes in categories; those of all rows after merging.
+    """Weights of classes over some rows, and of classes in categories; over all rows after merging.
 
     Attributes
     ----------
@@ -299,7 +299,7 @@ class Tally:
 
     @classmethod
     def start(cls, form: RowForm, category_names: CategoryNames) -> Tally:
-        """Of no rows."""
+        """The weights of an empty table."""
         n_classes = len(form.classes)
         return cls(ExactSums(n_classes), {j: ExactSums(len(own) * n_classes) for j, own in category_names.items()})
 

@@ -1,8 +1,8 @@
 """Updating: a model learns from more rows. Its conditions stay; what they sum up goes on.
 
 Firings without gates depend on the conditions alone, and these do not move; so class weights, means and variances of
-the rows before can be merged with those of a block, as if all rows had come at once. Weights of evidence go
-on in :mod:`ferl._learn.update_rules`.
+earlier rows can be merged with the statistics of a block, as if all rows had come at once.
+:mod:`ferl._learn.update_rules` updates weights of evidence.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def update_rules(model: RuleModel, settings: RuleSettings, block: Block) -> tupl
     known, n_most = _known(block, model.tree), n_candidates(settings, block.X.shape[1])
     learned = _sums(model, settings, known, n_most, slice(0, 1), model.rules.node)  # the root alone keeps rows
     drift = drift_of_rules(model, settings, block, learned.class_weight)
-    # All rows are kept for now: those that cover the others are chosen by the new weights.
+    # All rows are kept for now: the rows that cover the others are chosen by the new weights.
     merged = _merged(model, learned, UNBOUNDED, "shrinkage", 5.0)
     found = with_learned_weights(model, known, constraint_of(model, settings))
     tree = keep_cover(merged, found.without_cases.terms, n_exemplars(settings))
@@ -92,7 +92,7 @@ def _weight_of_categories(block: Block, column: int, n_categories: int) -> Float
 
 
 def constraint_of(model: Model, settings: Settings) -> Ints | None:
-    """Sign of each column's monotone constraint, by the settings; None: there is none."""
+    """Sign of each column's monotone constraint, by the settings; None without constraints."""
     n_categories = model.tree.n_categories(len(model.column_names()))
     return signs(settings.monotonic_cst, model.feature_names(), n_categories, model.tree.n_classes)
 
@@ -255,7 +255,7 @@ def _merged_support(tree: FuzzyTree, support: Floats) -> Floats:
     )
     if tree.categories is None:
         return wider
-    # Categories have no range; their gates ask whether one was seen when the split was grown.
+    # Categories have no range; their gates test whether one was present when the split was grown.
     holds_categories = np.append(tree.categories.n_categories > 0, False)[tree.feature]
     return np.where(holds_categories[:, None], tree.support, wider)
 
@@ -296,7 +296,7 @@ def _merged_exemplars(
         return_index=True,
         return_inverse=True,
     )
-    index, n_before = first[inverse], len(before.exemplar_row)  # of equal rows, that of the first
+    index, n_before = first[inverse], len(before.exemplar_row)  # index of the first of equal rows
     merged: list[list[int]] = []
     for node, (old, new) in enumerate(zip(before.exemplar, now.exemplar, strict=True)):
         own = index[np.concatenate([old[old >= 0], n_before + new[new >= 0]])]

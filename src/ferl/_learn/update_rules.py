@@ -1,8 +1,8 @@
 """Updating rules: weights of evidence learn from a block of rows, held by the rows before.
 
-Of the rows before the model keeps its weights and how sharply the loss rises around them, the curvature: near its
-minimum their loss is a parabola. A block moves the weights to the minimum of its own loss and this parabola together
-(Laplace's approximation, block by block), and its curvature is added.
+The model summarises earlier rows by its weights and by the curvature of the loss around them: near its minimum the loss
+is a parabola. A block moves the weights to the minimum of the sum of its loss and this parabola (Laplace's
+approximation, block by block), and its curvature is added.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _TOLERANCE = 1e-10  # of the loss, per row
 
 @dataclass(frozen=True)
 class Said:
-    """What wide rules say of some rows, gates open.
+    """The scores of some rows by wide rules, with open gates.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class Said:
 
     @classmethod
     def by(cls, model: RuleModel, X: Floats) -> Said:
-        """What a model says of rows."""
+        """The scores of rows by a model."""
         firing = np.column_stack([np.ones(len(X)), rule_firing(model, X)])
         offset = added_beside_rules(model, X)
         return cls(firing, offset, softmax(firing @ stacked(model) + offset))
@@ -307,7 +307,7 @@ class _Problem:
         return np.asarray(self.before.rules @ moved @ self.classes + RIDGE * moved)
 
     def slope(self, at: Floats, p: Floats) -> Floats:
-        """Of the whole; rows sum to zero, as those of the weights."""
+        """Slope of the loss and the parabola together; rows sum to zero, as the rows of the weights do."""
         residual = p.copy()
         residual[np.arange(len(p)), self.codes] -= 1
         return np.asarray(self.said.firing.T @ (residual * self.weight[:, None]) + self._held(at - self.anchor))
@@ -337,7 +337,7 @@ class _Problem:
         """Inverses of the curvature of all rows, by rules and by classes: what guides conjugate gradients."""
         own = self.said.curvature(self.weight)
         rules, classes = self.before.rules + own.rules, self.before.classes + own.classes
-        mean = 1 / len(classes)  # which has nothing to move: the inverse is that of weights that sum to zero
+        mean = 1 / len(classes)  # added and then removed: the inverse for weights that sum to zero
         by_rules = np.linalg.inv(rules + RIDGE * np.eye(len(rules)))
         by_classes = np.linalg.inv(_relative(classes) + mean) - mean
         return by_rules.astype(np.float64), by_classes.astype(np.float64)
@@ -428,18 +428,18 @@ def _bounded_step(curvature: Floats, slope: Floats, low: Floats, high: Floats) -
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Refits: the weights of some rules are learned again, while those of the others are held
+# Refits: the weights of some rules are learned again, while the others are held
 # ---------------------------------------------------------------------------------------------------------------------
 
 
 def refitted(
     model: RuleModel, block: Block, held: Collection[int], constraint: Ints | None, ridge: Floats, n_threads: int
 ) -> RuleModel:
-    """The model whose weights are fitted again, but for those of rules that are held; the prior is fitted as well.
+    """The model with refitted weights and prior; held rules keep their weights.
 
-    What held rules add to a row is added to its scores before the weights are fitted. The problem is that of a fit:
-    multinomial log-loss with the ridge of each rule on the weight of its standardised firing, weights with the signs
-    that monotone constraints allow. It is convex, so the result does not depend on the weights before.
+    What held rules add to a row is added to its scores before the weights are fitted. The problem is the same as in a
+    fit: multinomial log-loss with the ridge of each rule on the weight of its standardised firing, and weights with the
+    signs that monotone constraints allow. It is convex, so the result does not depend on the earlier weights.
 
     Parameters
     ----------
@@ -459,7 +459,7 @@ def refitted(
     Returns
     -------
     RuleModel
-        Without a curvature and without quantiles of novelty, which would be those of other weights.
+        The model without curvature and quantiles of novelty, which belong to the earlier weights.
     """
     rules = model.rules
     _refuse_lacking_classes(model, block)
@@ -482,7 +482,7 @@ def refitted(
 
 
 def _scores(firing: Floats, weight: Floats) -> Floats:
-    """What rules say, rule by rule: a product of matrices may add up in an order that depends on the threads."""
+    """The sum over rules, one by one: a product of matrices may add up in an order that depends on the threads."""
     score = np.zeros((len(firing), weight.shape[1]))
     for own, said in zip(firing.T, weight, strict=True):
         score += own[:, None] * said

@@ -1,6 +1,6 @@
 """Words from a table: sets of equal weight, of equal width, triangles that meet in quantiles, or between cuts.
 
-Cuts are where the classes change, as many as pay for themselves.
+Cuts are where the classes change. A cut is kept if it saves more bits than it costs.
 """
 
 from __future__ import annotations
@@ -84,9 +84,9 @@ def quantile_partition(
     or below it, above the median its mirror image. So an increasing transformation of a feature transforms its
     breakpoints, and, ties aside, turning it around turns its sets around.
 
-    A feature with at most ``n_sets`` distinct values has one set for each, full there and gone at the next value.
-    Where so many rows share a value that a ramp would have no width, the ramp goes from that value to its
-    neighbour, on the side that divides the rows better; there are fewer sets if that neighbour is taken.
+    A feature with at most ``n_sets`` distinct values has one set for each, full there and gone at the next value. If
+    many rows share a value, so that a ramp would have no width, the ramp goes from that value to its neighbour, on the
+    side that divides the rows better. There are fewer sets if that neighbour is already used.
 
     Examples
     --------
@@ -105,8 +105,8 @@ def triangular_partition(
     """Sets that are full at one quantile each, the outer ones beyond theirs as well, and gone at the next.
 
     Three sets: low falls from the 5 % quantile to the median, medium is full at the median alone, high rises from there
-    to the 95 % quantile. Memberships sum to one everywhere. What changes evenly with a feature can be said in these
-    words, so rules whose evidence adds up are better in them than in those of :func:`quantile_partition`.
+    to the 95 % quantile. Memberships sum to one everywhere. These words can express evidence that changes evenly with a
+    feature, so rules whose evidence adds up predict better with them than with the words of :func:`quantile_partition`.
 
     Parameters
     ----------
@@ -117,8 +117,8 @@ def triangular_partition(
     -------
     list of LinguisticVariable or None
         One entry for each feature, None for features with fewer than two distinct values. A feature with at most
-        ``n_sets`` distinct values has one set for each. Where two of the quantiles are the same value, the sets are
-        those of :func:`quantile_partition`.
+        ``n_sets`` distinct values has one set for each. If two of the quantiles are equal, the sets come from
+        :func:`quantile_partition`.
 
     Examples
     --------
@@ -320,7 +320,7 @@ def _names(names: Sequence[str] | None, n_features: int) -> list[str]:
 
 
 def _printable(name: str) -> str:
-    """A table may have any names; those of variables stand in sentences."""
+    """A table may have any names; the names of variables appear in sentences."""
     return "".join(letter if letter.isprintable() else "\ufffd" for letter in name) if name.strip() else ""
 
 
@@ -347,7 +347,7 @@ def mdlp_partition(
     fallback: str = "best_cut",
     softness: float = 0.25,
 ) -> list[LinguisticVariable | None]:
-    """Sets between the cuts that best tell the classes apart, found by Fayyad and Irani's MDL principle.
+    """Sets between the cuts that best separate the classes, found by Fayyad and Irani's MDL principle.
 
     A feature is cut where the entropy of the classes falls most, then each side again, as long as a cut saves more bits
     in the description of the labels than it takes to describe the cut. Memberships sum to one everywhere.
@@ -361,12 +361,12 @@ def mdlp_partition(
     feature_names : sequence of str, default=None
         By default the names of the data frame's columns, or x0, x1, ...
     max_sets : int, default=7
-        Largest number of sets, 2 to 7. If more cuts pay, those that save the most bits are taken.
+        Largest number of sets, 2 to 7. If more cuts are worth their cost, the cuts that save the most bits are used.
     sample_weight : array-like of shape (n_samples,), default=None
         How often each row counts. Weights that average less than one are scaled up to one.
     fallback : {"best_cut", "drop"}, default="best_cut"
-        What a feature gets where no cut pays: the best single cut all the same, since the feature may tell something
-        together with others; or no variable.
+        What to do with a feature without a cut that is worth its cost. "best_cut": use the best single cut, since the
+        feature may help together with others. "drop": make no variable.
     softness : float, default=0.25
         A cut becomes a ramp with this share of the distance to the nearer neighbour, a cut or the end of the range,
         as its half-width: 0 is a step, 0.5 the widest ramp that leaves its neighbours alone.
@@ -418,9 +418,10 @@ def mdlp_cuts(values: Floats, codes: NDArray[np.intp], weight: Floats, max_cuts:
     weight : ndarray of shape (n_samples,)
         Each row's weight, positive.
     max_cuts : int
-        The best so many are taken: those that save most bits, a cut always before those within its sides.
+        Largest number of cuts: the cuts that save most bits are used, and a cut always comes before the cuts within its
+        sides.
     forced : bool
-        Whether to take the best cut even if none pays.
+        Whether to use the best cut even if no cut is worth its cost.
 
     Returns
     -------
@@ -446,7 +447,7 @@ class _Blocks:
     Attributes
     ----------
     weight_before : ndarray of shape (n_blocks + 1, n_classes)
-        Class weights of the rows before each block; in the last row those of all.
+        Class weights of the rows before each block; the last row has the weights of all rows.
     cuts : ndarray of shape (n_blocks - 1,)
         Halfway between the last value of a block and the first one of the next.
     """
@@ -473,7 +474,7 @@ def _read_blocks(values: Floats, codes: NDArray[np.intp], weight: Floats) -> _Bl
 def _boundaries(class_weight: Floats) -> NDArray[np.intp]:
     """Distinct values after which the entropy can be least: not between two values of the same one class.
 
-    This is a theorem of Fayyad and Irani. It saves half the work on noise, and nearly all on features that tell.
+    This is a theorem of Fayyad and Irani. It saves half the work on noise, and nearly all on informative features.
     """
     pure = np.count_nonzero(class_weight, axis=1) == 1
     label = np.argmax(class_weight, axis=1)
@@ -494,7 +495,7 @@ class _Cut:
 
     @property
     def profit(self) -> float:
-        """Bits saved in the description of the labels, less those that describe the cut."""
+        """Bits saved in the description of the labels, minus the bits that describe the cut."""
         return -self.loss
 
 
@@ -505,7 +506,7 @@ def _best_cut(blocks: _Blocks, start: int, stop: int) -> _Cut | None:
     whole = before[stop] - before[start]
     left, right = before[start + 1 : stop] - before[start], before[stop] - before[start + 1 : stop]
     saved = _bits(whole) - _bits(left) - _bits(right)
-    # Of cuts that save the same but for rounding the one in the middle, so that rounding does not decide.
+    # Among cuts with equal savings up to rounding the middle one is used, so that rounding does not decide.
     best = saved >= saved.max() - 1e-12 * (1 + _x_log_x(whole.sum()))
     i = int(np.argmin(np.where(best, np.abs(left.sum(axis=1) - right.sum(axis=1)), np.inf)))
     loss = round(_price(whole, left[i], right[i]) - float(saved[i]), 9)

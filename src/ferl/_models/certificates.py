@@ -50,7 +50,7 @@ def proven_radius(model: Model, rows: Floats, evidence: Evidence, scale: Floats,
 
 
 def local_radius(model: Model, rows: Floats, evidence: Evidence, scale: Floats, n_threads: int = 1) -> Floats:
-    """Radius by interval propagation: bounds on what every source can say in a box, and bisection on its size.
+    """Radius by interval propagation: bounds on the evidence of every source in a box, and bisection on its size.
 
     Parameters
     ----------
@@ -143,12 +143,12 @@ def check_scale(model: Model, scale: ArrayLike | str | None) -> Floats:
 
 
 def score_slopes(tree: FuzzyTree, node: Ints, weight: Floats, n_features: int, categories: Container[int]) -> Floats:
-    """Least and largest slope of what speaks for each class against any other one, shape (n_features, n_classes, 2).
+    """Least and largest slope of the score of each class against any other, shape (n_features, n_classes, 2).
 
-    Of the difference between the score of the class and that of any other class, per unit of each feature, at any row
-    whose gates are open. Rules with one condition add up to a curve, whose slopes are exact; a rule with more
-    conditions counts with any firing of its other conditions. Two zeros where no rule asks a feature; NaN for
-    categories that a rule asks, which have no slope.
+    The slopes bound the difference between the scores of the class and of any other class, per unit of each feature, at
+    any row whose gates are open. Rules with one condition add up to a curve, whose slopes are exact; a rule with more
+    conditions counts with any firing of its other conditions. Both slopes are zero if no rule uses the feature; they
+    are NaN for categories that a rule uses, which have no slope.
 
     Parameters
     ----------
@@ -235,11 +235,11 @@ def _sum_bounds(slopes: Floats, ahead: Floats, is_alone: Bools) -> tuple[float, 
     Parameters
     ----------
     slopes : ndarray of shape (n_intervals, n_conditions)
-        Of the conditions.
+        Slopes of the conditions.
     ahead : ndarray of shape (n_conditions, n_others)
-        By how much each rule speaks more for the class than for each other one.
+        Weight of each rule for the class minus its weight for each other class.
     is_alone : ndarray of shape (n_conditions,), bool
-        Whether a condition is the only one of its rule: then it counts fully, else between not at all and fully.
+        Whether a condition is the only one of its rule: then it counts fully, otherwise by any share from 0 to 1.
 
     Returns
     -------

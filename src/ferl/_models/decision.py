@@ -81,7 +81,7 @@ class Decision:
         Parameters
         ----------
         text : str
-            From a request, say.
+            For example from a request.
         classes : ndarray of shape (n_classes,)
             The labels.
 

@@ -15,7 +15,7 @@ from ferl._util.arrays import Bools, Floats
 
 # Evidence counts grow without bound as ignorance vanishes; below this they mean nothing more.
 _LEAST_IGNORANCE = 1e-9
-PRIOR_ROWS = 1.0  # Walley's S: rows whose classes nobody knows; 2 is more careful: on 30 sets u65 is .006 lower
+PRIOR_ROWS = 1.0  # Walley's S: rows of unknown class; 2 is more cautious: on 30 sets u65 is .006 lower
 LEAST_CURVATURE = 1e-3  # of a row's loss by its scores: answers that are nearly certain still rest on rows
 SET_LEVEL = 2 / 3  # what the belief of a set must reach
 
@@ -119,7 +119,7 @@ class Evidence:
         return np.asarray(self.belief.shape[1] * self.belief / least[:, None] + 1.0)
 
     def prediction_set(self, level: float | None = None) -> Bools:
-        """Classes whose plausibility is at least the largest belief but for 1e-12, shape (n_samples, n_classes).
+        """Classes whose plausibility is at least the largest belief, within 1e-12, shape (n_samples, n_classes).
 
         A smaller difference is a tie that rounding would decide. The set of all classes is an abstention.
 
@@ -141,7 +141,7 @@ class Evidence:
 
     @property
     def shares(self) -> Floats:
-        """How beliefs divide the committed mass, equally where there is none, shape (n_samples, n_classes)."""
+        """Shares of the beliefs in the committed mass; equal shares if it is zero. Shape (n_samples, n_classes)."""
         committed = self.belief.sum(axis=1, keepdims=True)
         equal = np.full(self.belief.shape, 1 / self.belief.shape[1])
         return np.asarray(np.divide(self.belief, committed, out=equal, where=committed > 0))
@@ -157,7 +157,7 @@ class Evidence:
 class BettingEvidence(Evidence):
     """Evidence with a base rate: where the ignorance of a row goes in its probability.
 
-    Belief, plausibility, ignorance and the prediction set are those of any evidence; ``belief <= pignistic <=
+    Belief, plausibility, ignorance and the prediction set are defined as for any evidence; ``belief <= pignistic <=
     plausibility`` holds for every base rate.
 
     Attributes
@@ -207,7 +207,7 @@ class RuleEvidence(Evidence):
     belief : ndarray of shape (n_samples, n_classes)
         The probability times the reliability.
     ignorance : ndarray of shape (n_samples,)
-        One minus the reliability: large where few training rows are behind the answer, 1 where there are none. It does
+        One minus the reliability: large where few training rows are behind the answer, 1 without any. It does
         not repeat the probability: an answer of 50 % may rest on thousands of rows, one of 99 % on four.
     conflict : ndarray of shape (n_samples,)
         Share of all weights of evidence, for and against, that cancelled. It is often high, and no alarm.
@@ -313,13 +313,13 @@ class RuleEvidence(Evidence):
     def prediction_set(self, level: float | None = None) -> Bools:
         """The fewest, most probable classes whose beliefs sum to the level, shape (n_samples, n_classes).
 
-        Classes that are as probable as the last of them but for 1e-12 are in the set, too. All classes where they do
-        not reach the level together: an abstention.
+        Classes that are as probable as the last of them, within 1e-12, are in the set, too. If all classes together do
+        not reach the level, the set has all classes: an abstention.
 
         Parameters
         ----------
         level : float, default=None
-            Above 0 and at most 1; None: 2/3. A set of a higher level holds those of lower ones.
+            Above 0 and at most 1; None: 2/3. A set of a higher level contains the sets of lower levels.
 
         Returns
         -------

@@ -289,11 +289,11 @@ class Object(Field):
 
     @classmethod
     def of(cls, optional: str = "", /, **fields: Field) -> Object:
-        """An object with these entries; ``optional``: names of those that may be absent, with spaces between."""
+        """An object with these entries; ``optional``: names of optional entries, separated by spaces."""
         return cls(fields, frozenset(optional.split()))
 
     def read(self, value: Any, where: str, sizes: Sizes) -> dict[str, Any]:
-        """A dict by the names of the entries, None for those that are absent."""
+        """A dict by the names of the entries, None for absent entries."""
         if not isinstance(value, dict):
             raise ModelFileError(f"{where} is {shown(value)}; it must be an object with {', '.join(self.fields)}.")
         missing = [key for key in self.fields if key not in value and key not in self.optional]

@@ -30,8 +30,8 @@ Reading = TypeVar("Reading", bound=Callable[..., Any])
 class Model(FrozenArrays):
     """A fitted model: :class:`~ferl._models.rule_model.RuleModel` or :class:`~ferl._models.tree_model.TreeModel`.
 
-    Rows reach a model as columns of numbers: those of its schema, and behind them the derived ones, such as an
-    indicator, 1 where a value is missing. Every method that takes ``n_threads`` returns the same bits for any
+    A model reads rows as columns of numbers: first the columns of its schema, then the derived columns, such as an
+    indicator that is 1 where a value is missing. Every method that takes ``n_threads`` returns the same bits for any
     number of threads.
 
     Attributes
@@ -68,7 +68,7 @@ class Model(FrozenArrays):
     replaced: tuple[int, ...] = ()
 
     kind: ClassVar[str]  # "rules" or "trees", for files and messages
-    has_long_ramps: ClassVar[bool]  # conditions are told by the ends of their ramps, not by thresholds with bands
+    has_long_ramps: ClassVar[bool]  # conditions are printed by the ends of their ramps, not by thresholds with bands
     shares_ignorance: ClassVar[bool]  # equally among the classes, so that all are equal where there is no evidence
 
     # -----------------------------------------------------------------------------------------------------------------
@@ -124,7 +124,7 @@ class Model(FrozenArrays):
         """How near the search for the nearest change of a label comes to it, in spreads."""
 
     def find_flips(self, row: Floats, label: int, columns: Ints, width: Floats, at: Floats, proven: Floats) -> None:
-        """The nearest values of some columns, below and above those of a row, where its label changes.
+        """The nearest values of some columns, below and above the values of a row, where its label changes.
 
         Parameters
         ----------
@@ -135,10 +135,10 @@ class Model(FrozenArrays):
         columns : ndarray of shape (n_asked,), int32
             The columns, which move one at a time.
         width : ndarray of shape (n_asked,)
-            How near to the change the search comes.
+            Precision of the search.
         at, proven : ndarray of shape (n_asked, 2)
-            Filled: where the label changes below and above, infinite where it does not; and up to where it provably
-            stays.
+            Outputs: the values below and above at which the label changes, infinite without a change; and the values up
+            to which it provably stays.
         """
         self.prover.nearest_flips(row, label, columns, width, at, proven)
 
@@ -161,7 +161,7 @@ class Model(FrozenArrays):
     def novelty_quantiles(self) -> Floats | None:
         """Quantiles of the novelty of the training rows, each left out of the kept ones, shape (101,).
 
-        None where they are not known: the model keeps no rows, or too few.
+        None if the model keeps no rows, or too few.
         """
 
     @abstractmethod
@@ -281,7 +281,7 @@ class Model(FrozenArrays):
         return len(self.schema.categories)
 
     def feature_names(self, given: Sequence[str] | None = None) -> list[str]:
-        """Names of the features: those given, those of the training table, or x0, x1, ...
+        """Names of the features: the given names, the names in the training table, or x0, x1, ...
 
         Names of the table carry their label and unit, for sentences.
         """
@@ -308,7 +308,7 @@ class Model(FrozenArrays):
         return tuple(own.feature for own in self.derived if isinstance(own, Missing))
 
     def feature_of(self, column: int) -> int:
-        """The feature that a column tells about: itself, or the one that it is derived from."""
+        """The feature of a column: the column itself, or the feature that it is derived from."""
         return column if column < self.n_features else self.derived[column - self.n_features].feature
 
     def reading_of(self, column: int) -> int:
@@ -349,7 +349,7 @@ class Model(FrozenArrays):
         return kind.number(number)
 
     def values_of(self, one: OneRow) -> list[Any]:
-        """Values of the features of a row as a reader knows them: numbers, categories, None where they are missing."""
+        """Values of the features of a row as in the table: numbers, categories, None where they are missing."""
         found: list[Any] = []
         for f, value in enumerate(one.values[0, : self.n_features].tolist()):
             if f in one.unseen or math.isnan(value):
@@ -449,7 +449,7 @@ class Model(FrozenArrays):
 
     @cached_property
     def gated_columns(self) -> Ints:
-        """Columns whose gates close outside the training range: those that are read, where the reading has gates.
+        """Columns whose gates close outside the training range: all columns that are read, if the reading has gates.
 
         Evidence and parts of dates have no gate: a category or a day that training did not have is no reason to doubt.
         """
@@ -461,7 +461,7 @@ class Model(FrozenArrays):
 
 
 def feature_names(schema: Schema) -> list[str]:
-    """Names of the features: those of the table, or x0, x1, ..."""
+    """Names of the features: the names in the table, or x0, x1, ..."""
     return [f"x{j}" for j in range(len(schema.categories))] if schema.names is None else list(schema.names)
 
 

@@ -497,7 +497,7 @@ def _cuts(form: dict[str, Any] | None, is_leaf: Bools) -> Cuts | None:
 
 
 def _sparse(categories: Categories) -> dict[str, Any]:
-    """Of each condition on categories the most frequent membership, and those that differ from it."""
+    """The most frequent membership of each condition on categories, and the memberships that differ from it."""
     nodes = np.flatnonzero(np.diff(categories.start))
     found: dict[str, list[Any]] = {"usual": [], "code": [], "membership": []}
     for node in nodes.tolist():
@@ -721,12 +721,12 @@ def _category_weight(form: list[dict[str, Any]] | None, n_categories: Ints) -> d
 
 
 def _check_centred(weight: Floats, where: str, what: Callable[[int], str]) -> None:
-    """Refuse rows that do not sum to zero, but for rounding."""
+    """Refuse rows that do not sum to zero, up to rounding."""
     _refuse(np.abs(weight.sum(axis=1)) > ROUNDING * np.maximum(1.0, np.abs(weight).sum(axis=1)), where, what)
 
 
 def _check_curvature(found: Floats, where: str) -> None:
-    """A matrix that can be a curvature is symmetric and falls in no direction, but for rounding."""
+    """A matrix that can be a curvature is symmetric and positive semidefinite, up to rounding."""
     if not np.array_equal(found, found.T):
         raise wrong(where, "it must be symmetric")
     eigenvalue = np.linalg.eigvalsh(found)  # ascending

@@ -50,7 +50,7 @@ LEVELS = {
     "int": Each(None, count(-(2**63), 2**63 - 1)),
     "float": Each(None, Value(lambda value: type(value) is float and math.isfinite(value), "a finite float")),
 }
-"""The categories of a feature, by their kind; that of a feature without categories is "number"."""
+"""The categories of a feature, by their kind; a feature without categories has the kind "number"."""
 CATEGORIES = Object.of(kind=one_of("number", *LEVELS), levels=ANYTHING)
 VARIABLE = Object.of(
     name=ANYTHING,
@@ -75,7 +75,7 @@ TREE = Object.of(
             share=Numbers(("nodes",), 0.0, 1.0 + ROUNDING, missing=True),
         )
     ),
-    # Sparse: the usual membership at each node, and those of the categories that differ from it.
+    # Sparse: the usual membership at each node, and the memberships of categories that differ from it.
     categories=Nullable(
         Object.of(
             node=Integers("category nodes", below="nodes"),

@@ -1,8 +1,9 @@
 """The nearest change of one feature that alters the label: within the range seen in training no smaller one does.
 
-Of numbers the core searches: moving away from a row's value, it passes over intervals on which the label provably stays
-and divides the others, until the first value with another label stands next to a proven interval. Here the value is
-rounded to few digits. Of categories all are tried. Values that training never saw are no advice: they are left out.
+For numbers the compiled core searches: moving away from a row's value, it skips intervals on which the label provably
+stays and divides the others, until the first value with another label is next to a proven interval. This module rounds
+the value to few digits. For categories it tries all of them. Values outside the training data are left out, since they
+are no useful advice.
 """
 
 from __future__ import annotations
@@ -39,22 +40,21 @@ class Change:
     value : object
         The row's value.
     to : object
-        The nearest value with another label within the range seen in training, rounded away from the row to few
-        digits, to a whole number in columns of those; a category, for categories and for ordered ones. Where rules
-        speak on one side of the row and not on the other, the value is on that side.
+        The nearest value with another label within the range seen in training, rounded away from the row to few digits,
+        or to a whole number in columns of whole numbers; a category, for categories and ordered categories. If rules
+        fire on one side of the row only, the value is on that side.
     exact : object
         The nearest value with another label on this side before rounding, within 1e-7 spreads.
     label : object
         The label there.
     is_silent : bool
-        Whether no rule fires there any more, so that the label is no more than the first of the classes.
+        Whether no rule fires there, so the label is only the first of the classes.
     distance : float
         From ``value`` to ``to`` in spreads (standard deviations over the training rows); 1 for another category.
     proven : float
-        The label provably stays for changes of the feature alone up to this many spreads, up or down, within the range
-        seen in training. The proof goes
-        all the way to ``exact``, but for 1e-7, except where two classes nearly tie on the way; what lies behind is
-        searched. Of categories all were tried: 1.
+        The label provably stays for changes of the feature alone up to this many spreads, up or down, within the
+        training range. The proof reaches ``exact``, within 1e-7, unless two classes nearly tie on the way; beyond such
+        a tie values are searched without proof. For categories it is 1, since all were tried.
     """
 
     feature: str
@@ -78,10 +78,10 @@ class Changes:
     Attributes
     ----------
     found : tuple of Change
-        The nearest change of each feature that has one within the range seen in training, nearest first; those to
-        where no rule speaks come last.
+        The nearest change of each feature within the training range, nearest first; changes to values where no rule
+        fires come last.
     unproven : tuple of str
-        Features of which none was found, without a proof that there is none.
+        Features without a known change, where the search did not prove that no change exists.
     """
 
     found: tuple[Change, ...]
@@ -91,9 +91,9 @@ class Changes:
 def nearest_changes(model: Model, row: Floats, label: int, unseen: dict[int, Any]) -> Changes:
     """The nearest change of each feature that alters the label, nearest first; features that cannot are left out.
 
-    Changes to where rules speak come before others, whatever their distance. Values outside the range seen in training
-    are no changes: nobody knows what such a row is. A missing value has no distance from others: such features are left
-    out as well.
+    Changes to values where rules fire come before others, whatever their distance. Values outside the training range
+    are not considered: the training rows provide no evidence about them. Features with a missing value are left out as
+    well, since it has no distance from other values.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def nearest_changes(model: Model, row: Floats, label: int, unseen: dict[int, Any
     tested = [
         f for f in sorted({*columns, *of_evidence}) if f < model.n_features and not math.isnan(row[0, f])
     ]  # dates do not move
-    # Ordered categories, and 0 and 1: a value between or outside them is none that the column can have.
+    # Ordered categories, and 0 and 1: the column cannot have a value between or outside them.
     ordered = [f for f in tested if model.column_kinds[f].is_ordered or line.is_binary(f)]
     categories = [f for f in tested if f in model.category_names]
     found, unproven = _other_numbers(line, [f for f in tested if f not in (*categories, *ordered)])
@@ -153,7 +153,7 @@ class _Line:
         return self.model.column_kinds[feature].name == "binary" and self.row[0, feature] in (0.0, 1.0)
 
     def first_change(self, feature: int, values: list[float]) -> _There | None:
-        """The nearest of some values that gives another label, where rules speak if there is one; all are tried."""
+        """The nearest of some values with another label, preferably where rules fire; all are tried."""
         if not values:
             return None
         evidence, own = self.at(feature, values), float(self.row[0, feature])
@@ -168,7 +168,7 @@ class _Line:
 
 
 def _other_category(line: _Line, feature: int, unseen: Any) -> Change | None:
-    """The category with the most probable label, among those that give another one; where rules speak, if any does."""
+    """The category whose label is another one and most probable; preferably where rules fire."""
     categories, code = line.model.category_names[feature], int(line.row[0, feature])
     evidence = line.at(feature, list(range(len(categories))))
     probability, speaks = evidence.probability, np.asarray(evidence.belief.any(axis=1))
@@ -244,7 +244,7 @@ def _other_numbers(line: _Line, features: list[int]) -> tuple[dict[int, Change |
         is_whole = model.is_whole(feature)
         reached = [(there, flip) for flip in search.flips if (there := found[flip]) is not None]
         if reached:
-            # Of whole numbers, the nearer one; of others the nearer flip, since few digits may make it seem farther.
+            # Whole numbers: the nearer one. Other numbers: the nearer flip, since rounding may move it away.
             there, flip = min(
                 reached, key=lambda own: (own[0].is_silent, abs((own[0].to if is_whole else own[1].at) - own[1].value))
             )
@@ -264,7 +264,7 @@ def _search(line: _Line, features: list[int]) -> list[_Search]:
     low, high = np.array([model.training_range(f) for f in features]).reshape(-1, 2).T
     # A row from outside the range begins to move at its end: what lies before it is no value that training saw.
     start, spread = np.clip(value, low, high), total_spread(model.tree)[features]
-    # Below this two values are the same to the eye, and near the resolution of the numbers nothing can be told apart.
+    # Below this two values look the same, and near the resolution of the numbers they cannot be distinguished.
     width = np.maximum(model.flip_tolerance * spread, 4 * np.spacing(np.abs(start)))
     at, proven = np.empty((len(features), 2)), np.empty((len(features), 2))
     inside = np.flatnonzero(start == value)

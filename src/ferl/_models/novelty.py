@@ -3,7 +3,8 @@
 Two measures, both sums of one part for each feature:
 
 - "neighbour": the distance to the nearest training row that the model keeps (an exemplar); a tree compares a row with
-  those of the rules that it reaches, rules with all, in usual distances, and add half the entropy of the probabilities;
+  the exemplars of the rules that it reaches; rules compare it with all exemplars, in usual distances, and add half the
+  entropy of the probabilities;
 - "residual": the paper's, from means and variances alone: how far the row lies from the middle of its rules, in the
   features they do not test, plus nine times the support deficit.
 
@@ -33,7 +34,7 @@ N_PARTS = 8  # in which kept rows are left out
 LEAST_EVIDENCE = 0.2  # of the mean evidence of a column, that each column is taken to carry at least
 ENTROPY_SHARE = 0.5  # usual distances that a nat of entropy counts in novelty
 MOST_MEASURED = 512  # training rows whose novelty is measured: a percent is about five of them
-MOSTLY_ALL = 0.9  # of the training weight: kept rows of so many stand for all
+MOSTLY_ALL = 0.9  # of the training weight: kept rows with this share represent all rows
 FAR_SHARE = 0.9  # of the kept rows, that have another one less than a far distance away
 _MEASURED_ROWS = 256  # kept rows by whose distances the usual one is measured
 _DIGITS = 5  # of a quantile in a file
@@ -176,7 +177,7 @@ def _without(tree: FuzzyTree, is_out: Bools) -> FuzzyTree:
     """The tree whose nodes do not keep some of the rows."""
     profile = tree.profile
     stays = (profile.exemplar >= 0) & ~np.append(is_out, True)[profile.exemplar]
-    order = np.argsort(~stays, axis=1, kind="stable")  # those that stay first, in their order
+    order = np.argsort(~stays, axis=1, kind="stable")  # remaining exemplars first, in their order
     exemplar = np.where(np.take_along_axis(stays, order, 1), np.take_along_axis(profile.exemplar, order, 1), -1)
     fewer = replace(tree, profile=replace(profile, exemplar=np.ascontiguousarray(exemplar, dtype=np.int32)))
     for name in ("core", "unit_of_distance"):  # which do not depend on the rows
@@ -324,7 +325,7 @@ def distances_from_others(neighbours: Neighbours, rows: Floats) -> Floats:
 
 
 def _kept_index(kept: Floats, rows: Floats) -> Ints:
-    """Index of each row among the kept ones, -1 where it is not kept."""
+    """Index of each row among the kept ones, -1 for other rows."""
     index = {own.tobytes(): k for k, own in enumerate(kept)}
     return np.array([index.get(own.tobytes(), -1) for own in rows], dtype=np.int32)
 

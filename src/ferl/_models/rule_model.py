@@ -66,8 +66,8 @@ class RuleModel(Model):
     ranges : ndarray of shape (n_columns, 2)
         Range of each column over all training rows.
     level_columns : tuple of int
-        Columns outside whose range scores stay as they are at the nearest end: those of monotone constraints, which
-        fading scores would break. Their gates discount belief and plausibility alone.
+        Columns with a monotone constraint, which fading scores would break: outside their range scores stay as they are
+        at the nearest end. Their gates discount belief and plausibility alone.
     row_curvature : float
         Mean over training rows of the curvature of a row's loss by its scores, the mean over the classes.
     category_weight : dict of ndarray of shape (n_categories,)
@@ -80,7 +80,7 @@ class RuleModel(Model):
     cases : Cases, optional
         Training rows that are kept as cases, whose vote adds to the scores.
     case_choice : CaseChoice, optional
-        What inner validation found about cases; None where the fit was not asked to try them.
+        Result of inner validation about cases; None if the fit did not try them.
     """
 
     rules: Rules
@@ -194,7 +194,7 @@ class RuleModel(Model):
 
     @cached_property
     def gated_columns(self) -> Ints:
-        """Columns whose gates close outside the training range: those of conditions, the level ones last."""
+        """Columns whose gates close outside the training range: the columns of conditions, the level ones last."""
         columns = super().gated_columns
         return columns[np.argsort(np.isin(columns, self.level_columns), kind="stable")]
 
@@ -245,7 +245,7 @@ class RuleModel(Model):
 
     @cached_property
     def most_rows_of_category(self) -> dict[int, Floats]:
-        """One more than the training rows of each category, by column; the last is for categories of no such row."""
+        """One plus the training weight of each category, by column; the last entry is for unknown categories."""
         read = self.condition_columns.tolist()
         return {j: 1 + np.append(own, 0.0) for j, own in self.category_weight.items() if j in read}
 
@@ -297,7 +297,8 @@ class RuleModel(Model):
     def lift(self, rows: Floats, evidence: Evidence, power: float = 1.0) -> Floats:
         """Logarithm of probability divided by a power of the frequency, shape (n_samples, n_classes).
 
-        Where the gates are closed, that of the probability alone: without evidence no rare class is preferred.
+        Where the gates are closed, it is the logarithm of the probability alone: without evidence no rare class is
+        preferred.
         """
         is_open = self.fading(rows)[:, None] > 0
         with np.errstate(divide="ignore"):
@@ -311,7 +312,7 @@ class RuleModel(Model):
     def contributions(self, rows: Floats, n_threads: int = 1) -> Floats:
         """What each term, and last the prior, adds to the scores, shape (n_samples, n_terms + 1, n_classes).
 
-        As far as gates are closed the prior is that of the class frequencies.
+        As far as gates are closed, the class frequencies replace the prior.
         """
         openness = self.fading(rows)
         parts = [block.contributions(self.tree, rows, openness, n_threads) for block in self.terms]
@@ -380,7 +381,8 @@ class RuleModel(Model):
     def lost_support(self, rows: Floats, n_threads: int = 1) -> Floats:
         """Share of all evidence that gates withhold from belief, by column, shape (n_samples, n_columns).
 
-        One minus the product of the gates, shared among them by their logarithms, or among those that are closed.
+        One minus the product of the gates, shared among them by their logarithms, or among closed gates if there are
+        any.
         """
         lost, openness = np.zeros(rows.shape), self.supports(rows)
         with np.errstate(divide="ignore", invalid="ignore"):

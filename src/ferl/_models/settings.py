@@ -64,7 +64,7 @@ class TreeReading(Gates):
 
 @dataclass(frozen=True)
 class Settings:
-    """What learning reads; the meaning of each field is that of the parameter with its name."""
+    """The settings of learning; each field has the meaning of the parameter with its name."""
 
     max_rules: int
     words: str | Sequence[LinguisticVariable | None] | None
@@ -137,7 +137,7 @@ def check_signs(signs: Any) -> None:
 
 
 def check_words(words: Any) -> None:
-    """Refuse words that are none, and a text that names no way to make them from a table."""
+    """Refuse objects that are no words, and text that names no method to make words from a table."""
     if words is not None and not isinstance(words, str | bool | np.bool_):
         for variable in words:
             if not isinstance(variable, LinguisticVariable | None):
@@ -180,7 +180,7 @@ class RuleSettings(Settings):
         return super().of({**parameters, **most})
 
     def unused(self) -> dict[str, Any]:
-        """Beside those of all models: maps, where rules are in words or have one condition."""
+        """Also unused: the number of maps if rules are in words, and the number of cases without cases."""
         found = super().unused()
         found |= {"max_maps": MAX_MAPS} if self.words is not None else {}
         return found if self.cases else found | {"n_cases": N_CASES}
@@ -258,7 +258,7 @@ class TreeSettings(Settings):
         }
 
     def unused(self) -> dict[str, Any]:
-        """Parameters of learned splits beside words, and those of words beside learned splits."""
+        """Also unused: parameters of learned splits in a tree of words, and parameters of words with learned splits."""
         found = super().unused() | ({} if self.consequents == "shrinkage" else {"shrinkage": 5.0})
         if self.words is not None:
             return found | _OF_SPLITS

@@ -64,17 +64,17 @@ class Shape:
     ----------
     features : tuple of int
         The features, in ascending order. A rule on whether a feature is missing counts for this feature. Evidence and
-        parts of dates are columns of their own, behind the features.
+        parts of dates are separate columns, behind the features.
     rules : tuple of int
         Indices of the rules.
     pictures : tuple of int
         Indices of the curves and maps, among all of these.
     mean : ndarray of shape (n_classes,)
-        What the shape says of the training rows on average.
+        Mean of the shape over the training rows.
     importance : float
-        How far it moves two classes apart: the largest difference between the weights of two classes, after ``mean``
-        is taken off, averaged over the training rows that the model keeps. Of two classes: the mean absolute
-        difference of log-odds. A model that keeps no rows has the bound that the mean firings of the rules give.
+        How far it moves two classes apart: the largest difference between the weights of two classes, after ``mean`` is
+        taken off, averaged over the training rows that the model keeps. Two classes: the mean absolute difference of
+        log-odds. A model that keeps no rows has the bound that the mean firings of the rules give.
     """
 
     features: tuple[int, ...]
@@ -94,11 +94,11 @@ class Curve(Shape):
         Numbers: where the line bends, ascending; before the first and behind the last corner it is level. Categories:
         their codes.
     evidence : ndarray of shape (n_corners, n_classes)
-        Weight of evidence at each corner, linear in between; or that of each category.
+        Weight of evidence at each corner, linear in between; or the weight of each category.
     missing : ndarray of shape (n_classes,)
         Weight of evidence of a missing value.
     unseen : ndarray of shape (n_classes,), or None
-        Weight of evidence of a category that training did not have; None where values are numbers.
+        Weight of evidence of a category that is not in the training rows; None for numbers.
     seen : tuple of float
         Smallest and largest value in training; NaN where there was none.
     """
@@ -170,8 +170,8 @@ class Interaction(Shape):
 class Shapes:
     """A model of rules as a prior, curves and interactions, the most important of each first.
 
-    The prior and the means of all shapes are what the model says of the training rows on average (``base``); shapes
-    less their means are what values add to that.
+    The prior plus the means of all shapes is the mean score of the training rows (``base``); shapes minus their means
+    are the effects of values relative to it.
     """
 
     prior: Floats
@@ -188,17 +188,17 @@ class Shapes:
 
     @property
     def base(self) -> Floats:
-        """What is said of the training rows on average, shape (n_classes,)."""
+        """Mean scores of the training rows, shape (n_classes,)."""
         return np.asarray(self.prior + sum(shape.mean for shape in self.all))
 
     def curve(self, feature: int) -> Curve | None:
-        """The curve of a feature, or None where no rule asks this feature alone."""
+        """The curve of a feature, or None if no rule uses this feature alone."""
         return next((curve for curve in self.curves if curve.feature == feature), None)
 
 
 @kept_by_model
 def read_shapes(model: RuleModel) -> Shapes:
-    """The rules of a model, summed by the features that they ask; computed once.
+    """The rules of a model, summed by the features that they use; computed once.
 
     Examples
     --------
@@ -277,13 +277,14 @@ def _curve(model: RuleModel, own: Shape, values: Floats, summed: Summed) -> Curv
 def feature_importances(model: Any) -> Floats:
     """How much each feature matters, as shares of one, shape (n_features,).
 
-    Rules: how far what is said of a feature's values moves two classes apart, averaged over training rows (see
-    :class:`Shape`); what rules say of several features is shared equally among them, as their weights are.
+    Rules: how far the values of a feature move two classes apart, averaged over training rows (see :class:`Shape`). The
+    effect of rules on several features is shared equally among them, as their weights are.
 
     Trees: the weighted Gini decrease of the feature's conditions. Every condition divides the training weight of the
-    node above it into what fits and what does not; its decrease is the Gini impurity times weight above, less those of
-    the two parts. The two sides of a learned split say the same, so the shares are those of scikit-learn; a word of a
-    compact tree counts by itself. A condition on a value being missing counts for its feature.
+    node above it into what fits and what does not; its decrease is the Gini impurity times weight of the node above,
+    minus the same product for the two parts. The two sides of a learned split have equal decreases, so the shares equal
+    scikit-learn's; a word of a compact tree counts by itself. A condition on a value being missing counts for its
+    feature.
 
     Parameters
     ----------
@@ -376,7 +377,7 @@ def _corners(model: RuleModel, feature: int, rules: Sequence[int], pictures: Seq
 
 
 def cell_edges(model: RuleModel, shape: Shape, axis: int, low: float, high: float, n_least: int = 0) -> Floats:
-    """Edges of the cells of maps along a number, between two ends; where rules bend, so many even ones besides."""
+    """Edges of the cells of maps along a number, between two ends; with rules, evenly spaced edges are added."""
     assert model.curves is not None
     feature, found = shape.features[axis], [np.array([low, high])]
     for term in shape.pictures:

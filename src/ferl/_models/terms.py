@@ -169,7 +169,7 @@ class CurvesAndMaps(Terms):
 
     @property
     def n_map_cells(self) -> int:
-        """Number of cells of all maps, those of missing values and unknown categories left out."""
+        """Number of cells of all maps, without the cells of missing values and unknown categories."""
         found = 0
         for term, is_map in enumerate(self.is_map):
             if is_map:
@@ -226,7 +226,7 @@ class CurvesAndMaps(Terms):
         return self.value[self.cells(term)].reshape(*self.shape(term), -1)
 
     def keep(self, terms: Sequence[int]) -> CurvesAndMaps | None:
-        """Some of the terms alone; None where that is none."""
+        """A subset of the terms; None if it is empty."""
         if not terms:
             return None
         cuts = [self.cut[self.cut_start[k] : self.cut_start[k + 1]] for t in terms for k in (2 * t, 2 * t + 1)]

@@ -23,13 +23,13 @@ class Profile(FrozenArrays):
     Attributes
     ----------
     mean, variance : ndarray of shape (n_nodes, n_features)
-        Weighted by firing.
+        Mean and variance of the rows at each node, weighted by firing.
     exemplar : ndarray of shape (n_nodes, n_exemplars), int32
         Some of the rows that reach each node, as indices in ``exemplar_row``; -1 where a node has fewer.
     exemplar_row : ndarray of shape (n_kept, n_features)
         Training rows that are exemplars of some node.
     known_weight : ndarray of shape (n_nodes, n_features), or None
-        Weight behind each mean and variance: that of the rows whose value is not missing. None: no value is
+        Weight behind each mean and variance: the weight of the rows whose value is not missing. None: no value is
         missing, and it is the weight of the node.
     """
 
@@ -49,12 +49,12 @@ class Profile(FrozenArrays):
         return Profile(self.mean[kept], self.variance[kept], index[exemplar], self.exemplar_row[still], known)
 
     def weight_behind(self, weight: Floats) -> Floats:
-        """Weight behind each mean and variance, shape (n_nodes, n_features); ``weight``: that of each node."""
+        """Weight behind each mean and variance, shape (n_nodes, n_features); ``weight``: the weight of each node."""
         return np.broadcast_to(weight[:, None], self.mean.shape) if self.known_weight is None else self.known_weight
 
     @staticmethod
     def partly_known(known_weight: Floats, weight: Floats) -> Floats | None:
-        """``known_weight``, or None where it is all of the nodes' weight, shape (n_nodes,), but for rounding."""
+        """``known_weight``, or None if it equals the weight of the nodes, shape (n_nodes,), up to rounding."""
         return known_weight if (known_weight < (1 - 1e-9) * weight[:, None]).any() else None
 
     @property
@@ -97,7 +97,7 @@ def nodes_by_depth(parent: Ints) -> list[NDArray[np.intp]]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Cuts(FrozenArrays):
-    """What the bootstrap resamples say of the split below each node; NaN at leaves.
+    """Statistics of the bootstrap resamples for the split below each node; NaN at leaves.
 
     Attributes
     ----------
@@ -311,8 +311,8 @@ class FuzzyTree(FrozenArrays):
     def exemplar_group(self) -> Ints:
         """Node whose exemplars a row is compared with where its path ends at a node, shape (n_nodes,); -1: none.
 
-        The two sides of a learned split share every row, so no path ends above them. Where every row reaches a node
-        only weakly the node has no exemplars; those of the node above it stand for them.
+        The two sides of a learned split share every row, so no path ends above them. If every row reaches a node only
+        weakly, the node has no exemplars; the exemplars of the node above are used.
         """
         group = np.arange(self.n_nodes, dtype=np.int32)
         for node in range(1, self.n_nodes):  # parents come first

@@ -211,7 +211,7 @@ def _unclaimed(evidence: Evidence) -> float:
 # What each rule does to belief: what is left without the rule, and shares of the belief that add up
 # ---------------------------------------------------------------------------------------------------------------------
 
-# What a rule does is told by what is left without it. Under Dempster's rule no shares that add up agree with that: a
+# The effect of a rule is the change when it is removed. Under Dempster's rule no shares that add up agree with that: a
 # rule that has a share of the belief in a class may lower this belief by the ignorance that it takes away.
 #
 # Dempster's rule multiplies: Q(c) / T is the product over the sources of 1 + m(c) / m(frame). Its logarithm, the weight
@@ -291,7 +291,7 @@ class Sources:
             known = total > 0
             belief[known] /= total[known, None]
             frame[known] /= total[known]
-        frame[belief.sum(axis=1) + frame <= 0] = 1.0  # sources that exclude each other entirely say nothing
+        frame[belief.sum(axis=1) + frame <= 0] = 1.0  # sources that exclude each other entirely give no evidence
         return belief, frame
 
 

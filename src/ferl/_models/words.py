@@ -32,7 +32,7 @@ INFINITY = math.inf
 
 
 class PartitionError(ValueError):
-    """A fuzzy set, a linguistic variable or a partition file that cannot be used; the message says which and why."""
+    """A fuzzy set, a linguistic variable or a partition file that cannot be used; the message has the reason."""
 
 
 @dataclass(frozen=True)
@@ -209,7 +209,7 @@ def _side_text(low: float, high: float, written: Callable[[float], str]) -> str:
 
 
 def writer(numbers: Iterable[float]) -> Callable[[float], str]:
-    """How to write numbers that stand together: all with the same decimals, enough to tell them apart.
+    """How to write numbers that stand together: all with the same decimals, enough to distinguish them.
 
     Parameters
     ----------
@@ -243,7 +243,7 @@ def check_name(name: object, what: str) -> str:
 
 
 def as_number(value: object, what: str) -> float:
-    """A value as a float, or an error that says ``what`` it is that is not a number."""
+    """A value as a float, or an error that ``what`` is not a number."""
     if type(value) is not float and (isinstance(value, bool) or not isinstance(value, Real)):
         raise PartitionError(f"{what} is {shown(value)}; it must be a number.")
     try:
@@ -280,8 +280,9 @@ class LinguisticVariable:
 
     Notes
     -----
-    Memberships need not sum to one, though those of the builders do. A variable whose sets are all single values
-    is a list of categories: other values belong to no set, and rules about it stay silent on them.
+    Memberships need not sum to one, though the builders return sets whose memberships do. A variable whose sets are all
+    single values is a list of categories: other values belong to no set, and rules on the variable do not fire for
+    them.
 
     Examples
     --------
@@ -475,8 +476,7 @@ class WordConditions:
 def word_conditions(partition: Partition) -> WordConditions:
     """All conditions that a partition allows: the sets of each variable, and "not" its outer sets.
 
-    The complement of the first or the last set says in one condition what would otherwise take one rule for each of
-    the other sets.
+    The complement of the first or the last set replaces one rule for each of the other sets by one condition.
 
     Parameters
     ----------
@@ -519,7 +519,7 @@ def arrange(
     Parameters
     ----------
     variables : iterable of LinguisticVariable
-        Of an expert, say, in any order.
+        For example an expert's, in any order.
     feature_names : sequence of str
         Names of the table's features.
 

@@ -71,7 +71,7 @@ class Factor:
     values : list
         The values, and last None; None or NaN may be among the others too, and values that no row holds.
     codes : ndarray of shape (n_samples,), integers
-        Each row's index in ``values``; that of the last where it is missing.
+        Each row's index in ``values``; the last index for a missing value.
     held : list
         Values that rows hold, without missing ones.
     """
@@ -207,7 +207,7 @@ class Column:
         return codes
 
     def unseen(self, lookup: CategoryLookup) -> dict[Any, int]:
-        """How many rows hold each value that is none of the categories."""
+        """The number of rows with each value that is not among the categories."""
         counts = np.where(self._indices(lookup) == lookup.n_categories, self.factor.counts(), 0)
         found: Counter[Any] = Counter()
         for index in np.flatnonzero(counts).tolist():
@@ -369,7 +369,7 @@ def series_column(label: str, series: Any) -> Column:
     # Columns in NumPy's types (of modin, for example), sparse ones, and objects in polars.
     if isinstance(getattr(native, "dtype", None), np.dtype) or hasattr(native, "sparse") or series.dtype == nw.Object:
         return array_column(label, np.asarray(native))
-    if series.dtype in (nw.Int128, nw.UInt128):  # Arrow has no such type
+    if series.dtype in (nw.Int128, nw.UInt128):  # Arrow lacks these types
         series = series.cast(nw.Float64)
         native = series.to_native()
     if series.implementation.is_pyarrow():
@@ -605,7 +605,7 @@ def learn_column(
 
 
 def without_markers(categories: NDArray[Any], kind: ColumnKind) -> NDArray[Any]:
-    """Categories of text without those that stand for a missing value."""
+    """Categories of text without markers of missing values."""
     if not kind.missing:
         return categories
     return np.array([own for own in categories if own.strip() not in kind.missing], dtype=object)
@@ -628,7 +628,7 @@ def encode_columns(
     out: Floats,
     n_threads: int,
 ) -> None:
-    """Write columns into those of ``out``, shape (n_samples, n_features), as :func:`encode_column` encodes them."""
+    """Write columns into ``out``, shape (n_samples, n_features), as :func:`encode_column` encodes them."""
 
     def fill(j: int) -> None:
         own = out[:, j]
@@ -663,7 +663,7 @@ def encode_column(column: Column, kind: ColumnKind, lookup: CategoryLookup | Non
     Returns
     -------
     ndarray of shape (n_samples,) or float
-        Numbers, days since the beginning of 1970, or indices of categories; one number: that of all rows.
+        Numbers, days since the beginning of 1970, or indices of categories; one number: the value of all rows.
     """
     if lookup is not None:
         column.refuse_other_type(lookup)
@@ -748,16 +748,16 @@ def _other_zone(label: str, kind: ColumnKind) -> ValueError:
 
 
 def are_ids(n_distinct: int, n_rows: int) -> bool:
-    """Whether a column with so many categories, in so many rows that have one, has another in nearly every row."""
+    """Whether a column of categories has a different one in nearly every row, by the numbers of both."""
     return n_rows >= LEAST_ROWS and n_distinct >= LIKE_IDS * n_rows
 
 
 def are_running_numbers(values: Floats, name: str) -> bool:
     """Whether a column of numbers has another whole number in nearly every row, as ids have.
 
-    Counts and prices may differ in every row too. So either the name must be one of an id, or there must be many
-    numbers that lie close together, as those that are given out one after the other do. Years, ages and ranks may do so
-    too; their names make them no ids.
+    Counts and prices may differ in every row too. So either the name must be typical of an id, or there must be many
+    numbers that lie close together, as consecutive ids do. Years, ages and ranks may lie close together too; their
+    names show that they are no ids.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ from ferl._util.arrays import Floats, FrozenArrays, Ints
 INDICATOR_CATEGORIES = ("known", "missing")
 """The two categories of an indicator, in the order of their codes."""
 MANY_CATEGORIES = 10
-"""Rules read sets of categories up to so many values, and their evidence where there are more."""
+"""Rules read sets of categories up to this number of values, and the evidence of categories beyond it."""
 MOST_DAYS = 1e8
 """Dates further away than this from 1970 have no calendar parts: the bound of dates in browsers."""
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -50,7 +50,7 @@ class Derived(FrozenArrays):
 
     @property
     def column_kind(self) -> ColumnKind | None:
-        """What its numbers are; None: what those of its feature are."""
+        """The kind of its numbers; None: the kind of its feature."""
         return None
 
     @property
@@ -95,7 +95,7 @@ class Missing(Derived):
 
 
 class _Evidence(Derived):
-    """What values were learned to say for a class; 0 for those that training did not have."""
+    """Learned evidence of values for a class; 0 for values that are not in the training rows."""
 
     label: int
     evidence: Floats
@@ -107,7 +107,7 @@ class _Evidence(Derived):
 
     @property
     def range(self) -> tuple[float, float]:
-        """Of all values, those that training did not have among them."""
+        """The range of the evidence of all values, including unknown values."""
         return min(float(self.evidence.min()), 0.0), max(float(self.evidence.max()), 0.0)
 
 
@@ -206,7 +206,7 @@ class DatePart(Derived):
 
     @property
     def range(self) -> tuple[float, float]:
-        """Of all dates."""
+        """The range over all dates."""
         return _PARTS[self.part].range
 
 
@@ -289,7 +289,7 @@ def with_derived(X: Floats, derived: Sequence[Derived]) -> Floats:
 
 
 def add_up_derived(parts: Floats, derived: Sequence[Derived]) -> Floats:
-    """Parts of the features, each with those of the columns that are derived from it."""
+    """Parts of the features; each includes the parts of the columns derived from it."""
     if not derived:
         return parts
     n_features = parts.shape[1] - len(derived)

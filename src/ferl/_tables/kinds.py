@@ -32,10 +32,10 @@ from ferl._util.files import read_written
 from ferl._util.text import number_text, said_as, shown
 
 NUMBERS = ("binary", "integer", "real")
-"""Kinds of numbers, from the narrowest: each kind holds the values of those before it."""
+"""Kinds of numbers, from the narrowest: each kind includes the values of the earlier kinds."""
 DATES = ("date", "time")
 CODED = (*DATES, "ordered")
-"""Kinds whose numbers are not those of the table."""
+"""Kinds whose numbers differ from the values in the table."""
 KINDS = (*NUMBERS, *CODED, "category", "unknown")
 """Kinds of the columns of a model."""
 MAX_TEXT = 200  # letters of a name, a unit or a meaning
@@ -79,9 +79,9 @@ class ColumnKind:
     name : str
         "binary" (0 and 1), "integer" and "real" numbers; "date" (days) and "time" (dates with a time of day), both
         numbers of days since the beginning of 1970; "ordered" categories, whose numbers are indices of ``order``;
-        "category"; "hour", which is derived from dates; "unknown" numbers. While a table is read also "text" and
-        "other text", of which it is not settled yet whether it spells something else; the other must, since the user
-        chose other columns as categories.
+        "category"; "hour", which is derived from dates; "unknown" numbers. While a table is read also "text", which may
+        still turn out to spell numbers or dates, and "other text", which must, since the user chose other columns as
+        categories.
     order : tuple
         Ordered categories: the values, the lowest first.
     is_zoned : bool
@@ -89,7 +89,7 @@ class ColumnKind:
     missing : tuple of str
         Text that stands for a missing value, besides None and NaN.
     label, unit : str
-        What people call the column, and the unit of its numbers; "" where there is none.
+        Readable name of the column, and the unit of its numbers; "" if not given.
     values : mapping of str to str
         What values mean, by their text: {"0": "no", "1": "yes"}.
     date_form : str
@@ -120,7 +120,7 @@ class ColumnKind:
 
     @cached_property
     def is_coded(self) -> bool:
-        """Whether the numbers that a model reads are not those of the table."""
+        """Whether the numbers that a model reads differ from the values of the table."""
         return self.name in (*CODED, "hour")
 
     @cached_property
@@ -208,7 +208,7 @@ class Target:
     Attributes
     ----------
     name : str
-        Name of the column of labels; "" where there is none.
+        Name of the column of labels; "" without a name.
     values : mapping of str to str
         What labels mean, by their text.
     """
@@ -241,7 +241,7 @@ PLAIN_KINDS = {name: ColumnKind(name) for name in KINDS}  # a hundred thousand c
 
 
 def merged_kind(label: str, known: ColumnKind, other: ColumnKind) -> ColumnKind:
-    """The kind of a column whose values are those of two parts of a table."""
+    """The kind of a column whose values come from two parts of a table."""
     missing = tuple(dict.fromkeys((*known.missing, *other.missing)))
     name, date_form = "unknown", known.date_form or other.date_form
     if known.is_ordered and other.is_ordered and known.order != other.order:
@@ -333,7 +333,7 @@ class TableDescription:
         return replace(self, target=replace(self.target, name=readable))
 
     def by_feature(self, names: Sequence[str] | None, n_features: int) -> list[ColumnKind]:
-        """What is said of each column of a table; an error for columns that the table does not have."""
+        """The description of each column of a table; an error for columns that the table does not have."""
         if not self.columns and not self.missing:
             return [UNKNOWN] * n_features
         known = [f"x{j}" for j in range(n_features)] if names is None else list(names)
@@ -463,7 +463,7 @@ def text_of(value: Any, where: str, least: int = 0) -> str:
 
 
 def _mapping(form: Any, where: str, keys: Sequence[str] | None = None) -> Mapping[Any, Any]:
-    """A mapping, checked; ``keys``: those that it may have, where not all are allowed."""
+    """A mapping, checked; ``keys``: its allowed keys, if not all are allowed."""
     if not isinstance(form, Mapping):
         raise DescriptionError(f"{where} is {shown(form)}; it must be a mapping.")
     if repeated := getattr(form, "repeated", []):

@@ -20,7 +20,7 @@ from ferl._util.text import listed, shown
 
 _FEW_LABELS = 1000  # below which it is not worth while to import pyarrow
 _TOTAL_WEIGHT = (1e-100, 1e40)
-ROUNDING = 1e-9  # sums of weights that differ by less are equal but for rounding
+ROUNDING = 1e-9  # sums of weights that differ by less are equal up to rounding
 
 
 def label_markers(labels: Collection[Any], classes: Collection[Any] = ()) -> tuple[str, ...]:
@@ -79,7 +79,7 @@ def refuse_missing_labels(y: Any, classes: Collection[Any] = (), is_part: bool =
 
 
 def refuse_markers(markers: tuple[str, ...], told: str = "") -> None:
-    """Refuse text that stands for missing labels; ``told``: how many they are."""
+    """Refuse text that stands for missing labels; ``told``: text with their number."""
     if markers:
         raise ValueError(
             f"y contains {listed(list(map(shown, markers)))} beside numbers, which stands for a missing label.{told} "
@@ -88,7 +88,7 @@ def refuse_markers(markers: tuple[str, ...], told: str = "") -> None:
 
 
 def labels_of(y: Any) -> NDArray[Any]:
-    """Labels of a batch as an array; those of Arrow in NumPy's types."""
+    """Labels of a batch as an array; labels of Arrow in NumPy's types."""
     if hasattr(y, "combine_chunks"):
         pa = arrow()
 
@@ -178,7 +178,7 @@ def distinct_text(y: NDArray[Any]) -> tuple[NDArray[Any], Ints] | None:
 
 
 def codes_of(labels: NDArray[Any], classes: NDArray[Any]) -> Ints:
-    """Index of each label in the classes; -1 for a label that is none of them. Text is never a number, nor "1" 1."""
+    """Index of each label in the classes; -1 for an unknown label. Text never equals a number: "1" is not 1."""
     refuse_other_kind(labels, "y", classes, "classes_")
     try:
         found, inverse = distinct_labels(labels)

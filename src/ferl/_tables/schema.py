@@ -55,7 +55,7 @@ _LEVELS_IN_WORDS = {"O": "text", "b": "booleans", "i": "whole numbers", "f": "nu
 
 
 class IdColumnWarning(TableWarning):
-    """Columns have another value in nearly every row and may be ids or names, which say nothing of new rows.
+    """Columns have another value in nearly every row and may be ids or names, which do not help to predict new rows.
 
     The attribute ``columns`` has their names; it is empty where the table has no names.
     """
@@ -130,14 +130,15 @@ class Schema:
         X : array-like or data frame of shape (n_samples, n_features)
             The table: NumPy, lists of rows, pandas, polars, pyarrow or what else narwhals reads.
         categorical_features : "from_dtype", None, or array-like of str, int or bool, default="from_dtype"
-            Which features are categories beside those whose columns' types say so: names, indices or a mask.
-            "from_dtype": the types decide alone; integers are numbers. None: no feature is, and text is an error.
+            Names, indices or a mask of features to read as categories, in addition to columns with a categorical type.
+            "from_dtype": the types alone decide; integers are numbers. None: no feature is a category, and text is an
+            error.
         n_threads : int, default=1
             Number of threads; small tables take one.
         description : TableDescription, default=NOTHING_SAID
             How people describe the columns: markers of missing values, orders, units, meanings of values.
         is_part : bool, default=False
-            Whether the table is a part of a larger one: the kind of its text will be settled when all of it is known.
+            Whether the table is a part of a larger one: the kind of its text is determined when all parts are read.
 
         Returns
         -------
@@ -262,7 +263,7 @@ class Schema:
 
     @cached_property
     def _coded(self) -> frozenset[int]:
-        """Features whose numbers are not those of the table: dates and ordered categories."""
+        """Features whose numbers differ from the values of the table: dates and ordered categories."""
         return frozenset(j for j, kind in enumerate(self.kinds) if kind.name in CODED)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -379,7 +380,7 @@ class Schema:
         return encoded
 
     def unseen(self, X: Any) -> dict[str | int, list[Any]]:
-        """Categories of a table that are not among those of training.
+        """Categories of a table that are not in the training rows.
 
         Parameters
         ----------

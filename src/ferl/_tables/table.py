@@ -51,7 +51,7 @@ class Table:
         return self.selected([own for own in self.names or () if own != name])
 
     def selected(self, names: Sequence[str]) -> Table:
-        """The table with these columns, in this order; the others are not read, those that it lacks are missing."""
+        """The table with these columns, in this order; other columns are not read, and absent ones are missing."""
         index = {name: j for j, name in enumerate(self.names or ())}
         held = [index.get(name) for name in names]
         kept = [j for j in held if j is not None]
@@ -82,7 +82,7 @@ def read_table(X: Any) -> Table:
     pandas = sys.modules.get("pandas")  # not imported: then X is not of pandas
     if pandas is not None and isinstance(X, pandas.DataFrame):
         return _pandas_table(X)
-    frame = None if type(X) is np.ndarray else _as_frame(X)  # narwhals would ask every library for an array
+    frame = None if type(X) is np.ndarray else _as_frame(X)  # narwhals would check every library for an array
     if frame is not None:
         return _table(frame.columns, frame.shape, None, frame.iter_columns, series_column)
     array = _as_array(X)
@@ -187,7 +187,7 @@ def _as_array(X: Any) -> NDArray[Any]:
     first = X[0] if X else None
     if isinstance(first, np.ndarray) and first.dtype.kind in "fiu":
         return np.asarray(X)
-    # Objects: NumPy would make text of all values for the sake of one.
+    # Objects: NumPy would convert all values to text because of one.
     array = np.array(X, dtype=object)
     lengths = [len(row) if isinstance(row, list | tuple) else None for row in X] if array.ndim == 1 else []
     for row, length in enumerate(lengths):
@@ -200,7 +200,7 @@ def _as_array(X: Any) -> NDArray[Any]:
 
 
 def chosen_features(choice: Any, names: Sequence[str] | None, n_features: int) -> NDArray[np.bool_] | None:
-    """The columns that ``categorical_features`` chooses as a mask, beside those that their types choose.
+    """The columns that ``categorical_features`` chooses, as a mask, without the columns that their types choose.
 
     Parameters
     ----------

@@ -32,10 +32,10 @@ from ferl._util.text import listed, near_name, shown
 # Bytes of a CSV file that are read at a time. Arrow reads some dozens ahead: 3 million rows of ten columns took 290,
 # 340 and 440 MB with blocks of 1, 2 and 4 MB, and the same time. A row must fit into a block.
 BLOCK_BYTES = 1 << 20
-# Every block costs time for every column, so wide files are read in larger blocks: about so many rows each, by the
+# Every block costs time for every column, so wide files are read in larger blocks: about this many rows each, by the
 # length of the header.
 _BLOCK_ROWS = 16
-_MOST_TIMES = 512  # that blocks are enlarged for the sake of a long row
+_MOST_TIMES = 512  # factor by which blocks are enlarged for a long row
 _MOST_BLOCK = (1 << 31) - 1  # bytes; Arrow takes no more
 BATCH_ROWS = 65_536  # of a Parquet file
 FORMATS = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet", ".jsonl": "json", ".ndjson": "json"}
@@ -112,7 +112,7 @@ class TableFile:
         self.size = pq.read_metadata(path).num_rows if self.is_parquet else path.stat().st_size
 
     def batches(self, moved: Callable[[int], object] = lambda _: None) -> Iterator[pa.Table]:
-        """The rows, some at a time: columns of a CSV file as text, those of a Parquet file in their types.
+        """The rows in batches: columns of a CSV file as text, columns of a Parquet file in their types.
 
         Parameters
         ----------

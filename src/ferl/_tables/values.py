@@ -125,7 +125,7 @@ class CategoryLookup:
         return self._by_number[number] if number in self._by_number else self._by_number.get(_shortest(number))
 
     def can_be(self, value: Any) -> bool:
-        """Whether a value is of the same type as the categories, even if it is none of them."""
+        """Whether a value has the same type as the categories, even if it is not among them."""
         if isinstance(value, str) == self.is_text or not self.n_categories:
             return True
         if self.is_text:
@@ -176,7 +176,7 @@ def settled_form(texts: Sequence[str]) -> str:
     """
     fitting = list(DATE_FORMS)
     for text in texts:
-        if spelled_date(text) is None:  # ISO's form is none of these, and settles nothing
+        if spelled_date(text) is None:  # ISO's form is not among these, and decides nothing
             fitting = [form for form in fitting if spelled_date(text, form) is not None]
             if not fitting:
                 break

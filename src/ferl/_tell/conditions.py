@@ -1,4 +1,4 @@
-"""Conditions in words: bands with the digits that mean something, and values as people write those of a column."""
+"""Conditions in words: bands with significant digits, and values in the usual notation of their column."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from ferl._util.text import DIGITS, category_text, number_text
 
 MAX_LISTED = 8  # categories of a condition
 LEAST_LISTED = 0.005  # membership of a category that is named
-MAX_DIGITS = 8  # after the point; smaller numbers are told by their power of ten
+MAX_DIGITS = 8  # after the point; smaller numbers are written with a power of ten
 LARGE = 1e12
 FULL = 0.995  # from here on a membership reads as one
 _POINTS = 129  # of a grid
 _ROUNDS = 3  # in each of which the grid is drawn closer around the best of its points
 
 Ramp = tuple[float, float] | None
-"""The two ends of one side of a condition; None: the condition has no such side."""
+"""The two ends of one side of a condition; None: the condition does not have this side."""
 Memberships = tuple[tuple[int, float], ...]
 """Codes of categories, each with its membership."""
 
 
 @dataclass(frozen=True)
 class Condition:
-    """What a rule asks of one feature.
+    """The condition of a rule on one feature.
 
     To be called by a word; to be above ``lower``, below ``upper``, or both; or to be one of some categories.
     """
@@ -44,7 +44,7 @@ class Condition:
     names: Sequence[Any] | None = None
     """All categories of the feature, where it has any."""
     plain: bool = False
-    """Whether bounds are told by their two ends, as those of rules, which may be as far apart as all values."""
+    """Whether bounds are printed by their two ends, as for rules, whose ends may be as far apart as all values."""
     whole: bool = False
     """Whether values are whole numbers."""
     binary: bool = False
@@ -62,7 +62,7 @@ class Condition:
         max_listed: int | None = MAX_LISTED,
         with_ramps: bool = False,
     ) -> str:
-        """The condition as a reader says it.
+        """The condition in words.
 
         ``max_listed``: how many categories are named; ``with_ramps``: whether bands that overlap tell their ends, from
         which the membership follows.
@@ -132,7 +132,7 @@ class Condition:
 
 
 def listed_categories(memberships: Memberships, names: Sequence[Any] | None, most: int | None = MAX_LISTED) -> str:
-    """Those that belong most first; with their membership, where it is not one."""
+    """The categories by descending membership; memberships other than one are printed."""
     ordered = sorted(memberships, key=lambda own: -own[1])
     if most is None or len(ordered) <= most:
         return _named(ordered, names)
@@ -194,7 +194,7 @@ class Bound:
         return f"{self.theta:.{few}f} ±{self.half_width:.{narrow}f}{share}"
 
     def ends_text(self, decimals: int | None = None, with_share: bool = False) -> str:
-        """The two ends of the band; by default with digits that leave them where they are, but for a hundredth."""
+        """The two ends of the band; by default with enough digits to be exact to a hundredth of the band."""
         ends = "..".join(value_at(end, self.half_width, decimals) for end in self.ends)
         return f"{ends}{self.share_text(with_share)}"
 
@@ -312,7 +312,7 @@ def _few_digits(value: float, digits: int, error: float) -> int:
 
 
 def value_at(value: float, distance: float, decimals: int | None = None) -> str:
-    """A value with the digits that tell it from others at this distance, without zeros that say nothing."""
+    """A value with the digits that distinguish it from others at this distance, without trailing zeros."""
     digits = _digits(distance) + 1 if decimals is None else decimals
     if decimals is None and (digits > MAX_DIGITS or abs(value) >= LARGE):
         return number_text(value)
@@ -345,7 +345,7 @@ def ordered_text(memberships: Memberships, kind: ColumnKind) -> str:
 
 
 def whole_text(lower: Ramp, upper: Ramp, kind: ColumnKind, is_binary: bool) -> str:
-    """What follows the name of a column of whole numbers or days, where no such number fits in part; otherwise "".
+    """The condition on a column of whole numbers or days, if each of them fits fully or not at all; otherwise "".
 
     A band between two whole numbers that are neighbours is a cut between them, so that "at least 41" is all of it.
     """
@@ -416,7 +416,7 @@ def date_side(ramp: tuple[float, float], kind: ColumnKind, plain: bool) -> str:
 
 
 def date_at(days: float, distance: float, kind: ColumnKind) -> str:
-    """A date with the parts that leave it where it is, but for a hundredth of its distance from others."""
+    """A date with the parts that place it to a hundredth of its distance from others."""
     if kind.name == "date" and days == math.floor(days):
         return date_text(days, kind.is_zoned)
     return rounded_text(days, distance / 50, kind.is_zoned)

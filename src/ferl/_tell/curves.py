@@ -26,9 +26,9 @@ OUTSIDE_CARD = (
     "A value that no line has counts as the nearest one; outside of what training saw, probabilities come closer to "
     "the class frequencies than the total does."
 )
-MAX_RANGES = 12  # of a curve, and cells of a map, that texts tell one by one
-MAX_TURNS = 6  # of a line whose course is told, its ends among them
-_TURN = 0.15  # of the height of a line: smaller ways back are no turns
+MAX_RANGES = 12  # of a curve, and cells of a map, that texts list one by one
+MAX_TURNS = 6  # of a line whose course is described, including its ends
+_TURN = 0.15  # share of the height of a line: smaller reversals are no turns
 _LEVEL = 0.005  # weights that differ by less read the same
 _NOTHING = 1e-9  # points
 MOST_NAMED = 12  # values of a column of evidence that texts name
@@ -46,7 +46,7 @@ def corner_text(corners: Floats, index: int, decimals: int | None = None) -> str
 
 
 def _gap(corners: Floats, index: int) -> float:
-    """How far a corner lies from its nearest neighbour, those of the same step left out; 0 where there is none."""
+    """Distance of a corner to its nearest neighbour outside its own step; 0 without a neighbour."""
     gaps = np.abs(np.delete(corners, index) - corners[index])
     gaps = gaps[gaps > 2 * np.spacing(abs(corners[index]))]
     return float(gaps.min()) if len(gaps) else 0.0
@@ -123,7 +123,7 @@ def _corner_texts(style: Style, evidence: Floats, values: list[str]) -> list[str
 
 
 def _range_texts(style: Style, curve: Curve) -> list[str]:
-    """The weights of ranges, of many ranges those that are left when neighbours that differ least are merged."""
+    """The weights of ranges; if there are many, the most similar neighbours are merged first."""
     pieces = pieces_of(curve)
     shown = few_pieces(style.model, curve, pieces)
     told = []
@@ -157,12 +157,12 @@ def curve_summary(style: Style, curve: Curve) -> str:
 
 
 def is_told_as_curve(model: Model, curve: Curve) -> bool:
-    """Whether rules on one feature are told as their sum; those that ask numbers by words are told one by one."""
+    """Whether rules on one feature are printed as their sum; rules in words are listed one by one."""
     return not model.tree.word or curve.is_categorical
 
 
 def is_binary(model: Model, curve: Curve) -> bool:
-    """Whether a curve is told value by value: over 0 and 1, or over ordered categories."""
+    """Whether a curve is listed value by value: over 0 and 1, or over ordered categories."""
     if model.column_kinds[curve.feature].is_ordered:
         return True
     return model.is_whole(curve.feature) and curve.seen == (0.0, 1.0) and curve.values.tolist() == [0.0, 1.0]
@@ -219,14 +219,14 @@ def _turns(line: Floats, least: float) -> list[int]:
         low, high = (k if value < line[low] else low), (k if value > line[high] else high)
         is_down, is_up = way >= 0 and value < line[high] - least, way <= 0 and value > line[low] + least
         if is_down or is_up:
-            # A small way before the first large one is none.
+            # A small movement before the first large one is ignored.
             found += [high if is_down else low] if way else []
             way, low, high = (-1 if is_down else 1), k, k
     return [*dict.fromkeys([*found, high if way > 0 else low])]
 
 
 def _extremes(style: Style, curve: Curve, evidence: Floats) -> str:
-    """Which values speak most for a class: for either of two, or for the one that the feature moves furthest."""
+    """The values that support a class most: each of two classes, or the class that the feature moves furthest."""
     if not style.is_two:
         c = int(np.ptp(evidence, axis=0).argmax())
         return f"speaks most for {style.classes[c]} {curve_place(style, curve, int(evidence[:, c].argmax()))}"
@@ -240,7 +240,7 @@ def curve_place(style: Style, curve: Curve, index: int) -> str:
     """Where a corner is: "at 3", or the level range that it belongs to, "from 3 to 5", "above 5"."""
     if curve.pictures and not curve.is_categorical and not is_binary(style.model, curve):
         value, pieces = float(curve.values[index]), pieces_of(curve)
-        # The ends of a range are those of steps: the number behind a cut begins the next range.
+        # Ranges end where steps end: the number behind a cut begins the next range.
         inside = [k for k, own in enumerate(pieces) if own.low < value <= own.high and own.is_level]
         if inside and len(pieces) > 1:
             text = piece_texts(style, curve, pieces)[inside[0]]
@@ -301,7 +301,7 @@ def piece_texts(style: Style, curve: Curve, pieces: Sequence[Piece]) -> list[str
 
 
 def few_pieces(model: Model, curve: Curve, pieces: list[Piece], most: int = MAX_RANGES) -> list[Piece]:
-    """At most so many ranges: neighbours that differ least become one, with their mean over the training rows."""
+    """Limit the number of ranges: the most similar neighbours are merged, with their mean over the training rows."""
     if len(pieces) <= most:
         return pieces
     rows = kept_rows(model)[:, curve.feature]
@@ -320,7 +320,7 @@ def few_pieces(model: Model, curve: Curve, pieces: list[Piece], most: int = MAX_
 def merged_cells(
     value: Floats, weight: Floats, most: int, apart: Sequence[Sequence[int]] = ((), ())
 ) -> tuple[list[list[list[int]]], Floats]:
-    """Merge neighbouring rows and columns of a table, those that differ least first.
+    """Merge neighbouring rows and columns of a table, the most similar first.
 
     Parameters
     ----------
@@ -329,7 +329,7 @@ def merged_cells(
     weight : ndarray of shape (n_first, n_second)
         Training weight of the cells, above zero.
     most : int
-        Stop at so many cells.
+        The number of cells to stop at.
     apart : sequence of two sequences of int, default=((), ())
         Rows and columns that stay alone.
 
@@ -408,14 +408,14 @@ class ScoreTable:
     style : Style
         How its parts are called.
     base : ndarray of shape (n_classes,)
-        What all rows begin with.
+        The score that every row starts from.
     shapes : tuple of (Curve or Shape)
-        Curves, less their means over the training rows, which are part of the base; and others, whose rules and maps
-        stand alone. The most important come first.
+        Curves, less their means over the training rows, which are part of the base; and shapes on several features,
+        whose rules and maps are listed one by one. The most important come first.
     weight : ndarray of shape (n_rules, n_classes)
         The weights of all rules.
     value : ndarray of shape (n_cells, n_classes) or None
-        Values of the cells of all curves and maps; those of maps are read here.
+        Values of the cells of all curves and maps; only the cells of maps are used here.
 
     Where a table is scaled, ``n_classes`` stands for the number of columns of the scale.
     """
@@ -447,7 +447,7 @@ class ScoreTable:
         return tuple(term for shape in self._others for term in shape.pictures)
 
     def total(self, rows: Floats) -> Floats:
-        """What the table says of encoded rows whose gates are open, shape (n_samples, n_classes)."""
+        """The scores of encoded rows whose gates are open, by the table, shape (n_samples, n_classes)."""
         alone = list(self.alone)
         firing = self.model.rules.activation(self.model.tree, rows)[:, alone]
         out = self.base + np.einsum("ir,rc->ic", firing, self.weight[alone])
@@ -463,7 +463,7 @@ class ScoreTable:
         return tuple(self.told())
 
     def told(self, most: int | None = None) -> list[ScoreLine]:
-        """The lines; at most so many for each curve over numbers and each map, which are then means."""
+        """The lines, with a limit for each curve over numbers and each map; merged lines have the mean."""
         told, found = statements(self.model), []
         for shape in self.shapes:
             if isinstance(shape, Curve):
@@ -558,7 +558,7 @@ class ToldMap:
     n_cells: int
 
     def runs(self, row: int) -> list[list[int]]:
-        """Neighbouring columns of a row that add the same, without those that are not known."""
+        """Neighbouring columns of a row that add the same, without unknown ones."""
         found: list[list[int]] = []
         for k in np.flatnonzero(self.is_known[row]).tolist():
             is_same = found and found[-1][-1] == k - 1 and self.axis.may_merge(self.columns[k - 1], self.columns[k])
@@ -582,11 +582,11 @@ class AxisTexts:
 
     @property
     def apart(self) -> tuple[int, ...]:
-        """Cells that are told by themselves: missing values, and categories that training did not have."""
+        """Cells that are listed alone: missing values, and categories that are not in the training rows."""
         return (0, len(self.names) + 1) if self.names else (0,)
 
     def may_merge(self, *groups: Sequence[int]) -> bool:
-        """Whether these cells may be told together."""
+        """Whether these cells may share one line."""
         return not any(cell in self.apart for own in groups for cell in own)
 
     def text(self, cells: Sequence[int]) -> str:
@@ -618,7 +618,7 @@ def axis_texts(style: Style, curves: CurvesAndMaps, term: int, axis: int) -> Axi
 
 
 def read_map(style: Style, curves: CurvesAndMaps, term: int, value: Floats, most: float = MAX_RANGES) -> ToldMap:
-    """A map as a table of about so many cells: neighbours that differ least become one, with their mean.
+    """A map as a table with a limited number of cells: the most similar neighbours are merged, with their mean.
 
     Parameters
     ----------
@@ -631,7 +631,7 @@ def read_map(style: Style, curves: CurvesAndMaps, term: int, value: Floats, most
     value : ndarray of shape (n_cells, n_columns)
         What the cells of all curves and maps add, in any unit.
     most : float, default=MAX_RANGES
-        Number of cells, those of missing values and unknown categories left out.
+        Number of cells, without the cells of missing values and unknown categories.
 
     Returns
     -------
@@ -675,7 +675,7 @@ def _scaled(curve: Curve, scale: Callable[[Floats], Floats]) -> Curve:
 
 
 def _curve_lines(style: Style, curve: Curve, most: int | None) -> list[ScoreLine]:
-    """The lines of a curve whose mean was taken off; at most so many of a stored curve over numbers."""
+    """The lines of a centred curve; a stored curve over numbers has a limited number of them."""
     name, rules, nan = style.names[curve.feature], curve.rules, np.nan
     if curve.is_categorical or is_binary(style.model, curve):
         values = [curve_value(style, curve, k) for k in range(len(curve.evidence))]
@@ -737,7 +737,7 @@ class Points:
         evidence : ndarray of shape (..., n_classes)
             Weights of evidence.
         positive : int
-            Of two classes, the index of the one that points speak for.
+            With two classes, the index of the class that points support.
         offset : float, default=0.0
             Points to begin with.
 
@@ -749,7 +749,7 @@ class Points:
         if evidence.shape[-1] == 2:
             told = evidence[..., positive : positive + 1] - evidence[..., 1 - positive : 2 - positive]
         points = offset + self.unit * told
-        # A weight that is rounding is none: 1e-15 points would make a table of powers of ten.
+        # Rounding errors count as zero: 1e-15 points would turn the table into powers of ten.
         return np.asarray(np.round(points) + 0.0 if self.rounded else np.where(np.abs(points) < _NOTHING, 0.0, points))
 
     def texts(self, line: ScoreLine) -> list[str]:

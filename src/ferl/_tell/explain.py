@@ -231,7 +231,7 @@ class TreeExplanation(Explanation):
     _with_missing: ClassVar[str] = "The row goes down both branches where a rule asks for {them}."
 
     def outside_lines(self, outside: tuple[tuple[str, Any, Any, Any], ...]) -> list[str]:
-        """The ranges may be smaller than those of training, so that their ends are not told."""
+        """The ranges may be smaller than the training ranges, so their ends are not printed."""
         told = [f"{spoken(name)} {value_text(to)} lies outside the {self.range_text}." for name, to, _, _ in outside]
         return ["Outside what the model remembers", *told]
 
@@ -385,7 +385,7 @@ def _tree_rules(model: TreeModel, row: Floats, evidence: Evidence) -> list[TreeR
 
 @dataclass(frozen=True)
 class WeighedRule(FiredRule):
-    """A rule that fired and whose weights of evidence add up with those of others.
+    """A rule that fired, in a model whose weights of evidence add up.
 
     Attributes
     ----------
@@ -487,22 +487,22 @@ class Balance:
     Attributes
     ----------
     scores : tuple of float
-        Of each class; their softmax is the probability.
+        Score of each class; their softmax is the probability.
     prior : tuple of float
-        Score of each class before any rule applies; where gates close, that of the class frequencies.
+        Score of each class before any rule applies; where gates close, the score of the class frequencies.
     features : tuple of FeatureWeight
-        Features that rules ask, those first that move the compared classes furthest apart.
+        Features that rules use; the features that move the compared classes furthest apart come first.
     compared : tuple of int
-        Indices of two classes: what speaks for the first one, against the second. Of two classes the second label and
-        the first one; of several the most probable class and the next.
+        Indices of the class that the weights support and of the class that they oppose. Two classes: the second label
+        and the first. With three or more classes: the most probable class and the next.
     support : float
         How open the gates are, 0 to 1; all weights are multiplied by it, and the class frequencies count for the rest.
     pictures : tuple of float
-        What curves and maps add together, for each class; part of the weights of the features.
+        The sum of curves and maps for each class; it is included in the weights of the features.
     average : tuple of float
         Mean scores over the training rows, for each class.
     parts : tuple of EffectPart
-        What the effect of each feature is made of.
+        The components of the effect of each feature.
     """
 
     scores: tuple[float, ...]
@@ -536,7 +536,7 @@ class Balance:
         return [(own, (own.weight[a] - own.weight[b]) - (own.usual[a] - own.usual[b])) for own in self.features]
 
     def between(self, towards: int, against: int) -> Balance:
-        """The same weights, by what they say of two other classes."""
+        """The same weights, for a comparison of two other classes."""
         turned = replace(self, compared=(towards, against))
         order = sorted(turned.moved, key=lambda own: -abs(own[1]))
         return replace(turned, features=tuple([part for part, _ in order]))
@@ -567,8 +567,9 @@ class Balance:
 def read_balance(model: RuleModel, row: Floats, values: list[Any]) -> Balance:
     """The scores of a row, shape (1, n_columns), and what features add to them.
 
-    A feature is compared with what it adds on average over the training rows: a low value of a feature whose rules ask
-    for high ones adds nothing, and that is what opposes. ``values``: as a reader knows them.
+    A feature is compared with what it adds on average over the training rows: a low value of a feature whose rules
+    require high values adds nothing, and so opposes the class. ``values``: in the units and names of the training
+    table.
     """
     scores, support = model.decision_scores(row)[0], float(model.fading(row)[0])
     contributions = model.contributions(row)[0]
@@ -716,7 +717,7 @@ class RuleExplanation(Explanation):
         return [REMEDIES[self._why_several]] if sum(self.in_set) > 1 else []
 
     def outside_lines(self, outside: tuple[tuple[str, Any, Any, Any], ...]) -> list[str]:
-        """The ranges are those of training."""
+        """The ranges are the training ranges."""
         return [
             "Outside training",
             *(
@@ -790,7 +791,7 @@ class RuleExplanation(Explanation):
         return f"{'; '.join(clauses) or 'little supports any class'}{lacks}"
 
     def _outside(self) -> list[str]:
-        """Which values lie outside the training range, those that cost most first."""
+        """The values outside the training range, by descending cost."""
         parts = {part.feature: part for part in self.balance.features}
         names = [name for name, _ in self.lost_support]
         clauses = []
@@ -808,7 +809,7 @@ class RuleExplanation(Explanation):
 
     @cached_property
     def _turned(self) -> Balance:
-        """The scores by what they say of the most probable class and the one it is compared with."""
+        """The scores, for the comparison of the most probable class with its rival."""
         return self.balance.between(self.best, self.rival) if self.rival is not None else self.balance
 
     def _more_effects(self) -> list[tuple[str, str, str, str]]:

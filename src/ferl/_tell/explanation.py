@@ -34,9 +34,9 @@ from ferl._util.text import (
 MAX_CLASSES = 12
 MAX_FEATURES = 5
 LEAST_CONFLICT = LEAST_IGNORANCE = 0.0005  # that three decimals show
-LEAST_LOST, ALL_LOST = 0.005, 0.995  # that two decimals tell from nothing and from all
+LEAST_LOST, ALL_LOST = 0.005, 0.995  # that two decimals distinguish from nothing and from all
 MAX_PROBABLE = 3  # classes that a summary names
-MAX_SILENT = 3  # features of which a line tells where no rule speaks
+MAX_SILENT = 3  # features in the line on values where no rule applies
 NOVELTY_TITLE = "How unusual the row is"
 MAX_LINES = 8  # of an explanation without details, at 100 columns
 MAX_ALSO = 3  # features for the answer, and as many against it, beside the main reason
@@ -56,13 +56,14 @@ class FiredRule:
     Attributes
     ----------
     node : int
-        Where it ends in the tree.
+        The node of the tree where it ends.
     number : int or None
-        Its number in :func:`ferl.export_text` and :func:`ferl.rules_frame`; None where it does not speak on its own.
+        Its number in :func:`ferl.export_text` and :func:`ferl.rules_frame`; None where it is no source of evidence by
+        itself.
     conditions : str
         What follows "if"; one interval for each feature, with its band. "" for a tree without conditions.
     label : object
-        The class that it speaks for.
+        The class that it supports.
     firing : float
         How strongly the row fires it, 0 to 1.
     support : float
@@ -98,8 +99,9 @@ class Effect:
         The mean over the training rows; None for categories.
     weight : float
         What it adds to the log-odds of the most probable class against the one it is compared with. Rules: what the
-        feature adds here less what it adds on average over the training rows. Trees: the log-odds less those of the
-        same row without this value, which takes both sides of a split in the shares of the training rows.
+        feature adds here less what it adds on average over the training rows. Trees: the log-odds minus the log-odds of
+        the same row without this value. Without the value the row takes both sides of a split, in the shares of the
+        training rows.
     """
 
     feature: str
@@ -189,11 +191,11 @@ class Explanation(Readable):
     Attributes
     ----------
     label : object
-        The most probable class, what ``predict`` answers; None where the row gets no answer (:attr:`abstains`).
+        The most probable class, as ``predict`` returns it; None where the row gets no answer (:attr:`abstains`).
     classes : tuple
         The classes, in the order of the tuples below.
     probability, belief, plausibility : tuple of float
-        Of each class.
+        For each class.
     in_set : tuple of bool
         Whether a class is in the prediction set.
     ignorance, conflict : float
@@ -201,8 +203,8 @@ class Explanation(Readable):
     ignorance_causes : IgnoranceCauses
         The ignorance by cause; the parts add up to it.
     rules : tuple of FiredRule
-        Those that fired, the one that matters most first. Trees: by how far the probability of the most probable class
-        moves without them. Rules: by how far they move the two classes apart that ``balance`` compares.
+        The rules that fired, by descending effect. Trees: the change of the probability of the most probable class
+        without the rule. Rules: the distance by which the rule separates the two classes that ``balance`` compares.
     novelty : float
         How unlike the training rows the row is.
     novelty_parts : tuple of NoveltyPart
@@ -212,22 +214,22 @@ class Explanation(Readable):
     certified : Certified or None
         None where there is no label, or labels cannot be certified (``combination`` "cautious" and "chain").
     changes : tuple of Change or None
-        Nearest change of each single feature that alters the label, nearest first; None if they were not asked for, or
+        Nearest change of each single feature that alters the label, nearest first; None if they were not requested, or
         there is no label.
     unproven : tuple of str
-        Features of which no such change was found, without a proof that there is none.
+        Features without a known change, where the search did not prove that no change exists.
     missing : tuple of str
         Features whose value is missing.
     unseen : tuple of (str, object)
-        Features whose category training did not have, and the category.
+        Features whose category is not in the training rows, and the category.
     words : tuple of str
         What the words of the rules mean; empty where rules have none.
     balance : Balance or None
         What each feature adds to the scores of rules. None for trees.
     target : str
-        Name of what the classes are classes of; "": nobody said.
+        Name of the target; "" where none was given.
     novelty_rank : float or None
-        Share of the training rows that are less novel, in whole percents; None where the model does not know it.
+        Share of the training rows that are less novel, in whole percents; None where the model does not store it.
     decided : Decided or None
         The label by another decision, where one was passed; everything else is about the most probable class.
     rows : float or None
@@ -294,7 +296,7 @@ class Explanation(Readable):
     range_text: ClassVar[str]
     """What values are compared with: a tree remembers the ranges of its splits and of the rows it keeps alone."""
     _for_such_rows: ClassVar[str]
-    _lost: ClassVar[tuple[str, str, str]]  # what is lost where gates close, its verb, and who saw no such values
+    _lost: ClassVar[tuple[str, str, str]]  # what closed gates take away, its verb, and whose rows lack such values
     _with_missing: ClassVar[str]
 
     @property
@@ -337,11 +339,11 @@ class Explanation(Readable):
     @property
     @abstractmethod
     def _rows_behind(self) -> float | None:
-        """About how many training rows the answer rests on; None where that is not known."""
+        """The approximate number of training rows behind the answer; None where it is unknown."""
 
     @abstractmethod
     def _outside(self) -> list[str]:
-        """Clauses on values outside the training range, those that cost most first."""
+        """Clauses on values outside the training range, by descending cost."""
 
     @abstractmethod
     def _to_do(self) -> list[str]:
@@ -363,7 +365,7 @@ class Explanation(Readable):
         """
 
     def against(self, label: Any) -> Explanation:
-        """The story of rules told by what supports the most probable class and opposes this one.
+        """The explanation of rules, as a comparison of the most probable class with this one.
 
         Parameters
         ----------
@@ -436,7 +438,7 @@ class Explanation(Readable):
 
     @cached_property
     def _brief(self) -> Section:
-        """At most eight lines; where there is more to say, what matters least is left to the details."""
+        """At most eight lines; the least important parts of a longer explanation are left to the details."""
         head, *rest = [
             (0, [self._head]),
             (1, [self._decided_line] if self.decided is not None else []),

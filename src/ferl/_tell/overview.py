@@ -23,7 +23,7 @@ from ferl._util.text import counted, listed, percent_text, plain, share_text, sp
 MAX_FEATURES = 15  # that are shown
 MAX_RULES = 12
 MAX_CLASSES = 20
-MAX_NUMBERS = 8  # of rules that speak for a class
+MAX_NUMBERS = 8  # of rules that support a class
 MAX_TYPICAL = 3  # features of a class profile, the most important ones
 
 
@@ -38,17 +38,17 @@ class RuleSummary:
     conditions : str
         What follows "if".
     label : object
-        The class that it speaks for.
+        The class that it supports.
     confidence : float or None
         The share of this class behind it; None where weights add up.
     support : float
         Training weight behind it.
     share : float
-        Of the whole training weight.
+        Share of the whole training weight.
     weight : float or None
-        What it adds to the log-odds of its class against the one that it speaks against most; None for trees.
+        What it adds to the log-odds of its class against the class that it opposes most; None for trees.
     n_features : int
-        Number of features that it asks.
+        Number of features that it uses.
     """
 
     number: int
@@ -72,15 +72,16 @@ class ClassProfile:
     share : float
         Its share of the training weight.
     rules : tuple of int
-        Numbers of the rules that speak for it, strongest support first.
+        Numbers of the rules that support it, strongest support first.
     typical : tuple of (str, Usual)
-        What the training rows of these rules have in each feature that matters, the most important first; empty where
-        weights add up, and most rows fit rules in part.
+        Usual values of the training rows of these rules, for each feature that matters, the most important first; empty
+        where weights add up, since most rows fit rules in part.
     strongest : tuple of (str, str, float), or None
-        Where weights add up: the feature, its value ("at 3", "from 3 to 5") that speaks most for the class before all
-        others, and by how much, in log-odds beside what is usual; None where no value of a single feature does.
+        Where weights add up: the feature, the value ("at 3", "from 3 to 5") that supports this class most against all
+        others, and its effect in log-odds compared with the average row; None where no value of a single feature
+        supports the class.
     is_answered : bool
-        Whether it is the most probable class of some training row that the model keeps; True where it keeps none.
+        Whether it is the most probable class of some training row that the model keeps; True if it keeps no rows.
     """
 
     label: Any
@@ -110,13 +111,14 @@ class Overview(Readable):
     classes : tuple of ClassProfile
         The classes.
     curves : tuple of (str, str)
-        Where weights add up: features that rules ask alone, the most important first, and what their values say.
+        Where weights add up: features with rules on them alone, the most important first, and the effects of their
+        values.
     words : tuple of str
         What the words of the rules mean; empty where rules have none.
     accuracy : Accuracy or None
-        How often the model is right on the rows that were given; None if none were.
+        Accuracy of the model on the given rows; None without rows.
     target : str
-        Name of what the classes are classes of; "": nobody said.
+        Name of the target; "" where none was given.
     beside_rules : str
         What the model has beside rules, "12 curves (310 steps), 8 maps (620 cells)"; "": nothing.
 
@@ -189,7 +191,7 @@ class Overview(Readable):
         return not profile.is_answered
 
     def _rule_sections(self) -> list[Section]:
-        """What the rules say."""
+        """The rules, in sentences."""
         raise NotImplementedError
 
     @cached_property
@@ -258,8 +260,8 @@ class TreeOverview(Overview):
 class RuleOverview(Overview):
     """Rules whose weights add up, at a glance: the curves that they add up to, and rules on several features.
 
-    The prior supports classes as well, so that a class may be answered that no rule supports. Rules in words are told
-    one by one: a curve would hide the words.
+    The prior supports classes as well, so a class may be predicted that no rule supports. Rules in words are listed one
+    by one: a curve would hide the words.
     """
 
     def _rule_sections(self) -> list[Section]:
@@ -358,7 +360,7 @@ def _shares(model: Model) -> list[float]:
 
 
 def _strongest(model: RuleModel, style: Style, c: int) -> tuple[str, str, float] | None:
-    """The feature and the value that speak most for a class before all others, where one does."""
+    """The feature and the value that support a class most against all others; None without one."""
     found = None
     for curve in read_shapes(model).curves:
         evidence = curve.evidence - curve.mean
@@ -447,9 +449,9 @@ def read_accuracy(labels: NDArray[Any], answers: NDArray[Any], told: Sequence[An
     Parameters
     ----------
     labels, answers : ndarray of shape (n_samples,)
-        The true labels, and what a model answers.
+        The true labels, and the predicted ones.
     told : sequence, default=()
-        Labels that know what sentences call them.
+        Labels that carry their name for sentences.
 
     Returns
     -------
@@ -460,7 +462,7 @@ def read_accuracy(labels: NDArray[Any], answers: NDArray[Any], told: Sequence[An
     is_right = np.asarray(labels == answers)
     distinct, index, counts = np.unique(labels, return_inverse=True, return_counts=True)
     right = np.bincount(index, is_right)
-    words = {label: label for label in told}  # a label equals the one that knows its words
+    words = {label: label for label in told}  # a label equals the one that carries its name
     names = [words.get(label, label) for label in distinct.tolist()]
     return Accuracy(
         len(labels),

@@ -29,10 +29,10 @@ class Marked(str):
     html : str, default=""
         What stands for the text in HTML: a drawing. Nothing in it is escaped.
     **marks : object
-        ``title``: what it means, for those who point at it. ``term``: the word of the glossary that it is. ``tone``:
-        how it looks, by names of the style sheet. ``link``: where it leads. ``name``: what links to it. Besides, of a
-        cell: ``span``, the number of rows that it stands for, where the cells below are empty; ``key``, the number by
-        which its column is sorted; ``scope``, "row" or "rowgroup" where it is the heading of one.
+        ``title``: the tooltip. ``term``: its entry in the glossary. ``tone``: its look, by names of the style sheet.
+        ``link``: the target of a link. ``name``: the anchor that links refer to. Cells also take ``span``, the number
+        of rows that the cell covers if the cells below are empty; ``key``, the number by which its column is sorted;
+        ``scope``, "row" or "rowgroup" if the cell is the heading of one.
     """
 
     pieces: tuple[str, ...]
@@ -60,7 +60,7 @@ class Table:
     look : str
         How it looks, by names of the style sheet; "tiles" and "words" are lists of names with what belongs to them.
     title : str
-        What a wide table is called by those who cannot see it.
+        Name of a wide table for screen readers.
     """
 
     headings: tuple[str, ...]
@@ -311,7 +311,7 @@ def text_html(text: str) -> str:
 
 
 def piece_html(text: str) -> str:
-    """Text with its own marks, in an element that fits them, and those of its pieces."""
+    """Marked text in a matching element, with the marks of its pieces."""
     return _element(_tag(text), text) if isinstance(text, Marked) and text.marks else text_html(text)
 
 

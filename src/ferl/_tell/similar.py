@@ -86,7 +86,7 @@ class SimilarCases(Readable):
         Parameters
         ----------
         backend : {"pandas", "polars", "pyarrow"}, default=None
-            Whose data frame; by default the first of these that is installed.
+            Library of the returned data frame; by default the first of these that is installed.
         """
         return data_frame(self.to_columns(), backend)
 

@@ -58,7 +58,7 @@ class Certificate(Readable):
     names : tuple of str
         Names of the features.
     unit : str
-        What the radii count: "spreads", or, "in its own unit", the unit of each feature, or "in units of scale".
+        Unit of the radii: "spreads"; "in its own unit", the unit of each feature; or "in units of scale".
     spreads : float
         The radius in spreads, standard deviations of each feature over the training rows.
 
@@ -195,8 +195,8 @@ class StabilityReport(Readable):
         Constant of the soft vote, from the slopes along each path; much smaller than what K, D and lambda give.
     per_spread : float
         The most by which the probability of a class changes per spread (standard deviation over the training rows), if
-        all numbers move by as many at once. Of trees that combine by vote; NaN of others, whose bound depends on the
-        conflict.
+        all numbers move by the same number of spreads at once. NaN for trees that do not combine by vote, whose bound
+        depends on the conflict.
     radius : float
         How far all numbers of a row may move before its label can change, in spreads, proven: the median over some of
         the rows that were given. NaN without rows, and where labels are not certified.
@@ -249,12 +249,12 @@ class StabilityReport(Readable):
 class TreeStabilityReport(StabilityReport):
     """Constants of the paper's stability bound (Prop. 1), and what they are made of.
 
-    All are about rows where the gates are open, and about the max-norm of the change of a row. A firing
-    is a product of at most D memberships, so it changes at most D lambda times as fast as the row. The masses of a
-    source then change, in sum, by twice that; those of K sources combined, before Dempster's normalisation, by at
-    most 2 K D lambda; and probabilities, which are divided by the normaliser Z = 1 - conflict, by
-    4 K D lambda / Z. (The paper leaves the factor open and lets it grow with the number of classes; 4 is enough for any
-    number, because combining never enlarges the sum of differences of masses.)
+    All are about rows where the gates are open, and about the max-norm of the change of a row. A firing is a product of
+    at most D memberships, so it changes at most D lambda times as fast as the row. The masses of a source then change,
+    in sum, by twice that. The masses of K combined sources, before Dempster's normalisation, change by at most 2 K D
+    lambda. Probabilities, which are divided by the normaliser Z = 1 - conflict, change by at most 4 K D lambda / Z.
+    (The paper leaves the factor open and lets it grow with the number of classes; 4 is enough for any number, because
+    combining never enlarges the sum of differences of masses.)
     """
 
     @property
@@ -290,16 +290,16 @@ class TreeStabilityReport(StabilityReport):
 class RuleStabilityReport(StabilityReport):
     """How fast the scores of rules can change, and in which direction: proven from the rules, not from rows.
 
-    Slopes are those where the gates are open. Outside the range of the training rows gates fade all scores towards
-    those of the class frequencies, whatever the direction of a feature: what is proven holds within the range. A
-    feature under a monotone constraint fades no score, and what is proven of it holds for all values.
+    Slopes are valid where the gates are open. Outside the range of the training rows gates fade all scores towards the
+    class frequencies, whatever the direction of a feature, so the proofs hold within the range. A feature under a
+    monotone constraint fades no score, and its proofs hold for all values.
 
     Attributes
     ----------
     n_sources : int
-        The largest number of rules that speak for one row.
+        The largest number of rules that fire for one row.
     n_rows : int or None
-        Number of rows that was observed on; None: the number of all rules, which no row can exceed.
+        Number of rows behind this maximum; None: the number of all rules, which no row can exceed.
     depth : int
         The largest number of conditions of a rule.
     slope : float
@@ -308,9 +308,9 @@ class RuleStabilityReport(StabilityReport):
         The difference of any two scores changes at most this much times the largest change of a feature; the
         probabilities, in sum, at most half of it.
     slopes : ndarray of shape (n_features, n_classes, 2)
-        Least and largest slope of the score of a class less that of any other class, per unit of a feature. Where
+        Least and largest slope of the score of a class minus the score of any other class, per unit of a feature. Where
         the least is not negative, a larger value never makes the class less probable; where the largest is not
-        positive, never more probable. Zeros: features that no rule asks. NaN: categories that a rule asks.
+        positive, never more probable. Zeros: features that no rule uses. NaN: categories that a rule uses.
     names : tuple of str
         Names of the features.
     classes : tuple
@@ -319,7 +319,7 @@ class RuleStabilityReport(StabilityReport):
         For each feature between which values its directions hold; infinite ones where no gate fades scores.
     per_spread : float
         The most by which the probability of a class changes per spread (standard deviation over the training rows), if
-        all numbers move by as many at once.
+        all numbers move by the same number of spreads at once.
     radius : float
         How far all numbers of a row may move before its label can change, in spreads, proven: the median over some of
         the rows that were given. NaN without rows.
@@ -343,7 +343,7 @@ class RuleStabilityReport(StabilityReport):
     def direction(self, feature: str, label: Any) -> int | None:
         """1 where larger values provably never make the label less probable, -1 never more; 0: it does not depend.
 
-        None where nothing is proven, and for categories that a rule asks. It holds for values within ``reach``,
+        None where nothing is proven, and for categories that a rule uses. It holds for values within ``reach``,
         whatever the other features are.
 
         Parameters
@@ -456,7 +456,7 @@ def _score_per_spread(model: RuleModel, slopes: Floats) -> float:
 
 
 def spreads_text(distance: float) -> str:
-    """A distance in spreads, with two digits that say something.
+    """A distance in spreads, with two significant digits.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Statements: what a model states, one by one, and the names and words that they are told with.
+"""Statements of a model, one by one, with their names and words.
 
 A statement is what everything that lists rules is made of: text, frames, LaTeX, the overview, the report.
 """
@@ -187,7 +187,7 @@ def rule_texts(model: RuleModel) -> list[str]:
 
 
 def conditions_of(model: Model, path: Sequence[int]) -> tuple[Condition, ...]:
-    """What some nodes ask, each feature once."""
+    """The conditions of some nodes, each feature once."""
     tree, plain = model.tree, model.has_long_ramps
     by_feature: dict[int, list[int]] = {}
     for node, feature in zip(path, tree.feature[list(path)].tolist(), strict=True):
@@ -239,7 +239,8 @@ def _ordered_memberships(tree: FuzzyTree, nodes: list[int], n_codes: int) -> Flo
 def _merged(bands: list[tuple[float, float, float]], outward: int) -> Bound | None:
     """One bound for all bands on one side of a feature; a band is its two ends and its share of resamples.
 
-    It is full where all of them are, and zero where one of them is. The share is that of the band that is zero first.
+    It is full where all of them are, and zero where one of them is. It has the share of the band that reaches zero
+    first.
     """
     if not bands:
         return None
@@ -250,7 +251,7 @@ def _merged(bands: list[tuple[float, float, float]], outward: int) -> Bound | No
 
 
 def is_told_by_value(model: Model, feature: int) -> bool:
-    """Whether conditions in words tell the values that fit: "ht = 1", not "ht is high"; not of an expert's words."""
+    """Whether conditions in words name the values that fit: "ht = 1", not "ht is high"; not for an expert's words."""
     kind, words = model.column_kinds[feature], model.words
     if words is None or not (kind.is_ordered or kind.name == "binary"):
         return False
@@ -259,7 +260,7 @@ def is_told_by_value(model: Model, feature: int) -> bool:
 
 
 def word_meanings(model: Model, names: Sequence[str], columns: Iterable[int] | None = None) -> list[str]:
-    """One line for each column that rules ask, in the order of the columns; none for a model without words.
+    """One line for each column that rules use, in the order of the columns; empty for a model without words.
 
     Parameters
     ----------
@@ -313,12 +314,12 @@ class Style:
     names, classes : list of str
         Names of the columns and of the classes.
     decimals : int or None
-        Digits after the point of thresholds; None: those that mean something.
+        Digits after the point of thresholds; None: the significant digits.
     all_classes : bool
-        Whether weights of all classes are told, or those of the class that is supported most and of the one that is
-        opposed most.
+        Whether the weights of all classes are printed, or only the weights of the most supported and the most opposed
+        class.
     shares, ramps : bool
-        Whether bands are told with the share of resamples behind them, and bands that overlap by their ends.
+        Whether bands are printed with the share of resamples behind them, and overlapping bands by their ends.
     max_listed : int or None
         Number of categories that a condition names; None: all.
     """
@@ -334,7 +335,7 @@ class Style:
 
     @property
     def is_two(self) -> bool:
-        """Whether evidence is told as log-odds of the second class."""
+        """Whether evidence is printed as log-odds of the second class."""
         return len(self.classes) == 2
 
     def conditions(self, statement: Statement) -> str:

@@ -16,7 +16,7 @@ from ferl._util.arrays import Floats
 from ferl._util.text import listed, number_text, plain, spoken
 
 UNUSUAL, VERY_UNUSUAL = 0.95, 0.99  # shares of the training rows
-LEAST_FIRING = 0.05  # of a rule whose training rows say what is usual
+LEAST_FIRING = 0.05  # of a rule whose training rows define what is usual
 MOST_USUAL = 4  # categories that are called usual
 
 
@@ -121,7 +121,7 @@ def usual_values(model: Model, nodes: NDArray[np.intp]) -> list[Usual | None]:
     -------
     list of (Usual or None)
     """
-    # Of rules it is always the root alone.
+    # Rules have the root alone.
     return _usual_among(model, nodes) if len(nodes) > 1 else _usual_at(model, int(nodes[0]))
 
 
@@ -160,7 +160,7 @@ def _usual_of(model: Model, feature: int, known: Floats) -> Usual | None:
 
 
 def _reached_rules(model: Model, row: Floats) -> NDArray[np.intp]:
-    """Leaves that a row reaches with all gates open; the root where there is none, as may happen with words."""
+    """Leaves that a row reaches with all gates open; the root if it reaches no leaf, as may happen with words."""
     tree, profile = model.tree, model.tree.profile
     firing = tree.fire(row, gated=False)[0]
     reached = tree.leaves[firing[tree.leaves] >= LEAST_FIRING]
@@ -214,9 +214,9 @@ class NoveltyScale:
     Attributes
     ----------
     training : ndarray of shape (101,) or (0,)
-        Quantiles of the novelty of the training rows at whole percents; empty where the model does not know them.
+        Quantiles of the novelty of the training rows at whole percents; empty where the model does not store them.
     usual : float or None
-        Of a model that keeps no rows, the mean novelty of rows like those of training; None otherwise.
+        The mean novelty of rows like the training rows, for a model that keeps no rows; None otherwise.
     """
 
     training: Floats

@@ -26,11 +26,11 @@ class WhatIf(Readable):
     changes : tuple of (str, object, object)
         Features, the row's value of each, and the other one.
     before, after : Explanation
-        The story of the row, and of the other; neither has nearest changes.
+        The explanations of the row and of the changed row, both without nearest changes.
     outside : tuple of (str, object, object, object)
         Features whose other value lies outside the range that the model remembers: the value, and the range's ends.
-        Rules remember that of all training rows; trees that of their splits and of the rows they keep, which may be
-        smaller.
+        Rules remember the range of all training rows; trees remember the range of their splits and kept rows, which may
+        be smaller.
     """
 
     changes: tuple[tuple[str, Any, Any], ...]

@@ -33,7 +33,7 @@ class ConceptDetector(BaseEstimator):
     detector_ : object
         What answers: the fitted estimator, or the function.
     constant_ : ndarray of shape (n_concepts,)
-        Value of the concepts that all training rows share, NaN for the others. An estimator is not asked for these.
+        Value of the concepts that all training rows share, NaN for the others. An estimator does not predict these.
     """
 
     def __init__(self, detector: Any = None) -> None:
@@ -163,7 +163,7 @@ class ConceptCalibrator(BaseEstimator):
 
     Examples
     --------
-    A detector that says 0.9 and is right in half of the cases:
+    A detector that returns 0.9 and is right in half of the cases:
 
     >>> import numpy as np
     >>> from ferl.concepts import ConceptCalibrator
@@ -179,9 +179,9 @@ class ConceptCalibrator(BaseEstimator):
         Parameters
         ----------
         probability : ndarray of shape (n_samples, n_concepts)
-            What the detector says; NaN where it says nothing.
+            Probabilities of the detector; NaN where it returns none.
         concepts : ndarray of shape (n_samples, n_concepts)
-            What is true: 1, 0, or NaN where not known.
+            True concepts: 1, 0, or NaN where unknown.
 
         Returns
         -------
@@ -228,9 +228,9 @@ class SeenConcepts:
     Attributes
     ----------
     detector : ConceptDetector or FoldDetectors
-        Fitted on all rows, or those of the folds together.
+        The detector fitted on all rows, or the detectors of the folds together.
     probability : ndarray of shape (n_samples, n_concepts)
-        Of the training rows, by detectors that have not seen them; not calibrated.
+        Probabilities of the training rows, by detectors that were not fitted on them; not calibrated.
     """
 
     detector: ConceptDetector | FoldDetectors
@@ -253,11 +253,11 @@ def see_concepts(
     y : ndarray of shape (n_samples,)
         Their classes; folds have equal shares of them.
     cv : int, cross-validation splitter, list of splits or None
-        Folds. None: the rows are judged by the detector that has seen them.
+        Folds. None: the detector judges the rows that it was fitted on.
     seed : int
         How rows are shuffled into folds.
     refit : bool, default=True
-        Whether new rows are judged by a detector fitted on all rows, or by those of the folds together.
+        Whether a detector fitted on all rows judges new rows, or the detectors of the folds together.
 
     Returns
     -------

@@ -59,14 +59,14 @@ def default_head(concept_names: Sequence[str]) -> FERLClassifier:
 class ConceptBottleneckFERL(ClassifierMixin, BaseEstimator):
     """Rules over what a detector sees.
 
-    A detector gives each row (an image, its features, a text) the probability of concepts with names, "has a red
-    wing". They are calibrated, and FERL's rules decide from them alone: rules, evidence, reasons, abstention and
-    novelty speak of concepts, and a concept that was seen wrongly can be corrected.
+    A detector gives each row (an image, its features, a text) the probability of concepts with names, "has a red wing".
+    They are calibrated, and FERL's rules decide from them alone: rules, evidence, reasons, abstention and novelty refer
+    to concepts, and a wrongly detected concept can be corrected.
 
     Parameters
     ----------
     detector : None, "precomputed", callable or estimator, default=None
-        What sees the concepts. An estimator with ``fit(X, concepts)`` and ``predict_proba(X)`` is fitted here:
+        Detects the concepts. An estimator with ``fit(X, concepts)`` and ``predict_proba(X)`` is fitted here:
         scikit-learn's classifiers of several outputs, or a network with these two methods. A callable returns
         probabilities of shape (n_samples, n_concepts) and is used as it is. "precomputed": X holds the probabilities.
         None: a logistic regression for each concept on standardised features.
@@ -78,12 +78,12 @@ class ConceptBottleneckFERL(ClassifierMixin, BaseEstimator):
         Concepts of each class, 1 or 0: a row for each label (a dict, or a data frame with the labels as its index), or
         in the sorted order of the labels. Needed where ``fit`` gets no concepts of each row.
     concept_names : sequence of str, default=None
-        Names of the concepts. None: those of the data frame that the concepts come in, or "concept 0", ...
+        Names of the concepts. None: the column names of the data frame of concepts, or "concept 0", ...
     calibration : {"isotonic"} or None, default="isotonic"
         Whether to calibrate, one isotonic regression for each concept.
     cv : int, cross-validation splitter, list of splits or None, default=5
         Folds for cross-fitting: calibration and head learn from concepts of rows that the detector had not seen.
-        None: they learn from concepts that are cleaner than any they will meet.
+        None: they learn from concepts that are more accurate than the concepts of new rows.
     refit : bool, default=True
         Whether the detector is fitted once more, on all rows, to judge new ones. False: the detectors of the folds
         judge them together, by their mean; slower, and steadier.
@@ -169,7 +169,7 @@ class ConceptBottleneckFERL(ClassifierMixin, BaseEstimator):
         y : array-like of shape (n_samples,)
             Labels.
         concepts : array-like or data frame of shape (n_samples, n_concepts), default=None
-            Concepts of each row: 1, 0, or NaN where not known. None: those of its class.
+            Concepts of each row: 1, 0, or NaN where unknown. None: the concepts of its class.
 
         Returns
         -------
@@ -209,7 +209,7 @@ class ConceptBottleneckFERL(ClassifierMixin, BaseEstimator):
             Rows.
         known : mapping of str to value, default=None
             Concepts that somebody looked at: 1 for present, 0 for absent, NaN for what cannot be seen (a missing value,
-            whatever the detector says); one value for all rows, or one for each, with None where nobody looked.
+            whatever the detector returns); one value for all rows, or one for each, with None for unchecked rows.
 
         Returns
         -------
@@ -242,7 +242,7 @@ class ConceptBottleneckFERL(ClassifierMixin, BaseEstimator):
         return self.predict_evidence(X, known).prediction_set(level)
 
     def novelty(self, X: Any, known: Known | None = None, *, measure: str | None = None) -> Floats:
-        """How unlike those of the training rows the concepts of each row are, shape (n_samples,).
+        """How unlike the training rows the concepts of each row are, shape (n_samples,).
 
         Parameters
         ----------
@@ -286,8 +286,8 @@ class ConceptBottleneckFERL(ClassifierMixin, BaseEstimator):
     def corrections(self, X: Any, known: Known | None = None, *, n: int = 4) -> list[tuple[Correction, ...]]:
         """Which concepts of each row, if somebody corrected them, would change its answer most.
 
-        Each concept that the rules ask about is tried as present and as absent; how much the probabilities of all
-        classes change counts, whether or not the label does.
+        Each concept that the rules use is tried as present and as absent; the change in the probabilities of all
+        classes counts, whether or not the label changes.
 
         Parameters
         ----------
@@ -384,12 +384,12 @@ def concept_labels(
         Labels of the classes: a row for each class by name (a dict, or a data frame with the labels as its index), or
         in the sorted order of the classes that are in ``y``.
     names : sequence of str or None
-        Names of the concepts. None: those of the data frame's columns, or "concept 0", "concept 1", ...
+        Names of the concepts. None: the column names of the data frame, or "concept 0", "concept 1", ...
 
     Returns
     -------
     truth : ndarray of shape (n_samples, n_concepts)
-        1 where the row has the concept, 0 where not, NaN where it is not known.
+        1 where the row has the concept, 0 where it lacks it, NaN where this is unknown.
     names : tuple of str
         Names of the concepts.
 

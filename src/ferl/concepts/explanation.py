@@ -73,7 +73,7 @@ class Anomaly:
         Its share of the row's novelty.
     is_unusual : bool
         Whether the value itself lies clearly outside the usual ones. Where none does, it is their combination that is
-        new, or nothing much: ask :class:`ferl.NoveltyDetector`.
+        new, or nothing much: use :class:`ferl.NoveltyDetector`.
     """
 
     concept: str
@@ -120,16 +120,15 @@ class ConceptExplanation(Readable):
     Attributes
     ----------
     head : Explanation
-        What the rules say: label, evidence, fired rules, ignorance.
+        Explanation by the rules: label, evidence, fired rules, ignorance.
     concepts : dict of str to float
-        Probability of each concept as the rules saw it; NaN where it is missing.
+        Probability of each concept as the rules read it; NaN where it is missing.
     known : tuple of str
         Concepts that somebody corrected.
     anomalies : tuple of Anomaly
         Concepts with at least a tenth of the row's novelty, the largest share first.
     corrections : tuple of Correction
-        For each concept that the rules ask about and nobody has corrected, the correction that changes most; the
-        largest change first.
+        For each uncorrected concept that the rules use, the correction that changes most; the largest change first.
     """
 
     head: Explanation
@@ -151,7 +150,7 @@ class ConceptExplanation(Readable):
     @cached_property
     def _sections(self) -> list[Section]:
         lead = Section("", (self.summary,), is_lead=True)
-        # Novelty is told in concepts already.
+        # Novelty is described by concepts already.
         rest = [one for one in self.head.detail_sections if one.title != NOVELTY_TITLE]
         return [lead, *self._own_sections(), *rest]
 
@@ -212,7 +211,7 @@ def explain_concepts(
     -------
     ConceptExplanation
     """
-    # The search for the nearest change of a number says little here: nobody corrects a concept by 0.13.
+    # The search for the nearest change of a number is of little use here: nobody corrects a concept by 0.13.
     row = {name: None if np.isnan(value) else float(value) for name, value in zip(names, concepts, strict=True)}
     story = head.explain(row, counterfactual=False)
     return ConceptExplanation(
@@ -238,7 +237,7 @@ def _anomalies(story: Explanation) -> tuple[Anomaly, ...]:
 def rank_corrections(
     head: FERLClassifier, concepts: Floats, names: Sequence[str], skip: NDArray[np.bool_]
 ) -> tuple[Correction, ...]:
-    """Try each concept that a rule asks about as present and as absent.
+    """Try each concept that a rule uses as present and as absent.
 
     Parameters
     ----------
@@ -311,7 +310,7 @@ def named_table(concepts: Floats, names: Sequence[str]) -> pa.Table:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Corrections: concepts that somebody looked at and that the detector is no longer asked about
+# Corrections: concepts that somebody checked, which replace the detector's
 # ---------------------------------------------------------------------------------------------------------------------
 
 

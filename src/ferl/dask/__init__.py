@@ -1,4 +1,4 @@
-"""Tables spread over a Dask cluster: fits whose model is that of a fit in memory, and answers that are computed lazily.
+"""Tables spread over a Dask cluster: fits with the same model as in memory, and answers that are computed lazily.
 
 The tree is grown once, on the client, from a sample that every partition has sent a part of. The sums over all rows are
 taken where the rows are, and merged by pairs.

@@ -47,7 +47,7 @@ class DaskEvidence:
     """
 
     def __init__(self, columns: Any, like: Evidence) -> None:
-        """``columns``: those of :func:`evidence_columns`; ``like``: the evidence of no rows, which has their order."""
+        """``columns``: from :func:`evidence_columns`; ``like``: evidence without rows, which has their order."""
         self._columns, self._like, self.classes = columns, like, like.classes
 
     def __repr__(self) -> str:
@@ -102,21 +102,21 @@ def _attribute(columns: NDArray[Any], like: Evidence, name: str, *options: Any) 
 
 @dataclass(frozen=True)
 class Question:
-    """What a classifier is asked about rows, and what its answer looks like.
+    """A method of a classifier that is called on rows, and the form of its result.
 
     Attributes
     ----------
     method : str
-        Of the classifier; "predict_evidence": its numbers side by side.
+        Method of the classifier; "predict_evidence": its numbers side by side.
     dtype : dtype
-        Of the answer.
+        Type of the result.
     columns : sequence or None
-        One entry for each column of the answer. None: it is one value a row.
+        One entry for each column of the result. None: one value a row.
     options : dict
         Keyword arguments of the method.
     series_dtype : dtype or None
-        Of the answer as a Series, if it is another one: what pandas makes of text depends on its version, and on
-        whether there is any.
+        Type of the result as a Series, if it differs: the type of text in pandas depends on its version, and on whether
+        there is any.
     """
 
     method: str
@@ -151,7 +151,7 @@ def ask(classifier: FERLEstimator[Any], X: Any, question: Question) -> Any:
     X : dask DataFrame or Array of shape (n_samples, n_features)
         Rows.
     question : Question
-        What is asked.
+        The method to call.
 
     Returns
     -------
@@ -199,9 +199,9 @@ def _lazy(local: Callable[..., Any], by: str | None = None, dtype: Any = _DOUBLE
     local : callable
         The method.
     by : {"class", "feature"} or None, default=None
-        What its columns are; None: it gives one value a row.
+        The columns of the result; None: one value a row.
     dtype : dtype
-        Of the answer.
+        Type of the result.
     """
 
     @wraps(local)
@@ -345,7 +345,7 @@ class OnCluster(FERLEstimator[Any]):
 class DaskFERLClassifier(OnCluster, FERLClassifier):
     """:class:`ferl.FERLClassifier` for tables that are spread over a Dask cluster.
 
-    The model is that of ``FERLClassifier.fit`` on all rows at once, to the last bit, however the rows are partitioned.
+    The model equals the result of ``FERLClassifier.fit`` on all rows at once, to the last bit, for any partitioning.
     Every partition sends its labels and categories, its part of the sample that the tree is grown on (at most
     ``growth_rows`` distinct rows, and some more of rare classes), and its sums; they are merged by pairs. Growth itself
     runs on the client.
@@ -362,9 +362,9 @@ class DaskFERLClassifier(OnCluster, FERLClassifier):
 growth_rows, n_exemplars, class_weight, categorical_features, missing_conditions, monotonic_cst, random_state, verbose
         As in :class:`ferl.FERLClassifier`. With ``growth_rows=None`` all distinct rows come to the client.
     n_jobs : int, default=None
-        Threads of the growth, on the client. Tasks use one thread each: the cluster runs as many as it has cores.
+        Threads of the growth, on the client. Tasks use one thread each: the cluster runs one task for each core.
     client : distributed.Client, default=None
-        The cluster's. None: the default one, which is the one made last. Copies by pickle have none.
+        Client of the cluster. None: the default client, which is the one created last. Pickled copies have no client.
 
     Attributes
     ----------
@@ -445,7 +445,7 @@ missing_conditions, monotonic_cst, random_state, verbose
     n_jobs : int, default=None
         Threads of the growth, on the client.
     client : distributed.Client, default=None
-        The cluster's. None: the default one, which is the one made last. Copies by pickle have none.
+        Client of the cluster. None: the default client, which is the one created last. Pickled copies have no client.
     """
 
     _local = FERLTreeClassifier

@@ -43,7 +43,7 @@ def one_column_chunk(X: Any) -> Any:
 class Parts:
     """A table, its labels and its weights, partition by partition.
 
-    Nothing is kept: every look at the rows computes them again, from the files they came from, say. (Collections that
+    Nothing is kept: every pass over the rows computes them again, for example from their files. (Collections that
     the caller has persisted are there already.)
 
     Attributes
@@ -117,11 +117,11 @@ def batch_of(part: tuple[Any, Any, Any], index: int) -> Batch:
 
 
 def _delayed(collection: Any) -> list[Any]:
-    """The partitions of a collection, each with what it takes to compute it: no more columns than needed, say.
+    """The partitions of a collection, each with the tasks that compute it, which read only the needed columns.
 
-    Dask would also make other partitions of them, by reading small files together. Here it must not: every pass asks
-    for other columns, and a partition must be the same rows in all of them. Where Dask does so all the same, as
-    versions do that have no such setting, nothing is optimised.
+    Dask would also make other partitions of them, by reading small files together. Here it must not: every pass reads
+    other columns, and a partition must have the same rows in all of them. In versions of Dask without a setting for
+    this, nothing is optimised.
     """
     with dask.config.set({"optimization.tune.active": False}):
         parts = list(np.ravel(collection.to_delayed()))
@@ -290,13 +290,13 @@ def rows_on_cluster(
     Parameters
     ----------
     settings : Settings
-        Says what is looked for.
+        Determine which statistics are collected.
     parts : Parts
         The rows.
     client : distributed.Client
         The door to the cluster.
     description : TableDescription, default=NOTHING_SAID
-        What people say of the columns.
+        Description of the columns.
 
     Returns
     -------
@@ -317,7 +317,7 @@ def rows_on_cluster(
 
 @dataclass
 class _Found:
-    """What a survey of some partitions says, and how many rows each of them has."""
+    """The survey of some partitions, and the number of rows in each of them."""
 
     survey: Survey = field(default_factory=Survey)
     sizes: tuple[int, ...] = ()
@@ -436,7 +436,7 @@ def _merged_folds(one: _Folded, other: _Folded, step: Fold[Any]) -> _Folded:
 
 @contextmanager
 def _named(index: int) -> Iterator[None]:
-    """Add a note to errors: which partition the rows they speak of are in."""
+    """Add a note to errors with the partition of their rows."""
     try:
         yield
     except (ValueError, TypeError) as error:

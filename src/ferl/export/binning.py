@@ -37,7 +37,7 @@ class Bins:
     edges : ndarray of shape (n_bins - 2,)
         The largest number of each bin but the last two; empty for categories.
     bin_of_category : ndarray of shape (n_categories + 1,) or None
-        The bin of each category, and last that of categories that are not known; None for numbers.
+        The bin of each category, and last the bin of unknown categories; None for numbers.
     """
 
     name: str
@@ -67,7 +67,7 @@ class Bins:
 
 
 def read_bins(model: Model, feature: int, name: str, values: Floats, n_bins: int) -> Bins:
-    """At most so many bins of equally many rows; of categories the most frequent, and one for the others."""
+    """Bins of about equally many rows; categories: a bin for each of the most frequent, and one for the others."""
 
     def number(value: float) -> str:
         return number_text(model.number(feature, value))

@@ -36,8 +36,8 @@ def export_graphviz(
 ) -> str | None:
     r"""The tree of a fitted classifier as a graph in DOT.
 
-    An inner node of learned splits holds the threshold with its band, and its branches say which side they are. In a
-    tree of words a node holds its condition. Leaves, and all nodes of a tree of words, hold the label with its
+    An inner node of learned splits holds the threshold with its band, and its branches are labelled with their side. In
+    a tree of words a node holds its condition. Leaves, and all nodes of a tree of words, hold the label with its
     confidence and the support.
 
     Parameters
@@ -47,13 +47,13 @@ def export_graphviz(
     out_file : str, path or text file, default=None
         Where to write. None: the text is returned.
     feature_names, class_names : sequence of str, default=None
-        Names to print; by default those of the training table, and the labels.
+        Names to print; by default the names in the training table, and the labels.
     max_depth : int, default=None
         Fold up what lies below this depth; 0 is the root alone.
     max_rules : int, default=None
         Show at most this many ends of paths, the heaviest subtrees unfolded first.
     decimals : int, default=None
-        Digits after the point of thresholds; by default as many as a band's half-width gives meaning to.
+        Digits after the point of thresholds; by default enough digits for the half-width of the band.
     filled : bool, default=True
         Fill nodes with the colour of their most probable class.
     rotate : bool, default=False

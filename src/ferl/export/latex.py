@@ -37,21 +37,21 @@ def export_latex(
     that some of them (Greek, say) need LuaLaTeX or XeLaTeX. Below the rules of a compact tree stands what its words
     mean.
 
-    Rules whose weights add up are told by what they add up to: the weights of evidence at the ends of each interval of
-    a feature, of each category, and of rules on several features; of two classes the log-odds of the second one. Of a
-    curve with more than 12 ranges, or a map with more cells, neighbours that differ least stand together, with their
-    mean over the training rows; :func:`ferl.export_scorecard` has all of them.
+    Rules whose weights add up are printed as their sums: the weights of evidence at the ends of each interval of a
+    feature, of each category, and of rules on several features. With two classes these are log-odds of the second
+    class. In a curve with more than 12 ranges, or a map with more than 12 cells, the most similar neighbours are
+    merged, with their mean over the training rows; :func:`ferl.export_scorecard` lists all of them.
 
     Parameters
     ----------
     estimator : FERLClassifier
         Fitted.
     feature_names, class_names : sequence of str, default=None
-        Names to print; by default those of the training table, and the labels.
+        Names to print; by default the names in the training table, and the labels.
     decimals : int, default=None
-        Digits after the point of thresholds; by default as many as a band's half-width gives meaning to.
+        Digits after the point of thresholds; by default enough digits for the half-width of the band.
     max_rules : int, default=None
-        Print at most this many rules, and say how many are left out.
+        Print at most this many rules, and the number of omitted rules.
     caption : str, default=None
         Caption of the table, which makes it a floating one. LaTeX, not escaped: it may hold formulas and references.
     label : str, default=None

@@ -55,13 +55,13 @@ class Wanted:
     Attributes
     ----------
     evidence : bool
-        Whether sets, ignorance and, of rules, the rows behind answers are among the answers.
+        Whether the answers include sets, ignorance and, for rules, the number of rows behind them.
     reasons : int
-        Number of features that added most to the score of the label; of rules.
+        Number of features to name that added most to the score of the label; rules only.
     level : float or None
-        What the beliefs of a set must sum to; None: 2/3.
+        The least sum of beliefs in a set; None: 2/3.
     feature_names : sequence of str or None
-        Names of the columns of the table; None: those of the training table.
+        Names of the columns of the table; None: the names in the training table.
     """
 
     evidence: bool = True
@@ -253,7 +253,7 @@ class Nodes:
         return self.result[node]
 
     def _of_categories(self, node: int, column: int, seen: Floats, other: float, missing: float) -> Value:
-        """A table of categories; those that a node did not see count as others."""
+        """A table of categories; categories without training rows at a node count as others."""
         n, known = self.columns.n_categories(column) or 0, self.tree.memberships(node)
         is_known = [code < len(known) and not math.isnan(known[code]) for code in range(n)]
         table = [float(seen[code]) if is_known[code] else other for code in range(n)]
@@ -373,7 +373,7 @@ def _(block: CurvesAndMaps, model: RuleModel, columns: Columns, nodes: Nodes) ->
 
     def term(index: int) -> Term:
         value, at = block.value[block.cells(index)], cells[index]
-        # Of two classes one nearly always adds what it takes from the other.
+        # With two classes, a feature nearly always adds to one class what it takes from the other.
         is_opposite = n_classes == 2 and bool((value[:, 1] == -value[:, 0]).all())
 
         def to_class(c: int) -> Value:
@@ -636,7 +636,7 @@ def _combined(program: Program, sources: list[_Masses]) -> _Masses:
 
 
 def _normalised(program: Program, masses: _Masses) -> _Masses:
-    """Sources that exclude each other entirely say nothing together."""
+    """Sources that exclude each other entirely give no evidence together."""
     keep, frame = program.keep, program.keep(masses[1])
     item = [keep(mass) for mass in masses[0]]
     total = program.total([frame, *item])

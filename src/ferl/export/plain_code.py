@@ -25,23 +25,23 @@ def export_python(
     """A fitted classifier as one file of Python that needs the standard library alone.
 
     The file has the function ``predict(row)``. A row is a mapping from the names of the columns to values: numbers,
-    text, booleans, dates, None or NaN for a missing value. Scores and probabilities are those of the classifier to the
-    last bit, rows and ignorance up to rounding, about 1e-12.
+    text, booleans, dates, None or NaN for a missing value. Scores and probabilities equal the classifier's to the last
+    bit; rows and ignorance agree up to rounding, about 1e-12.
 
     Parameters
     ----------
     clf : FERLClassifier or FERLTreeClassifier
         A fitted classifier.
     evidence : bool, default=True
-        Whether set, ignorance and rows are among the answers. Rules then carry the training rows that they keep, which
-        make most of the file.
+        Whether the answers include set, ignorance and rows. The file of a rule model then contains the training rows
+        that the model keeps, which take most of its space.
     reasons : int, default=None
         How many features to name that add most to the score of the label, compared with the average training row.
         None: 3 for rules, 0 for trees.
     level : float, default=None
         As in :meth:`ferl.FERLClassifier.predict_set`.
     feature_names : sequence of str, default=None
-        Names of the columns; None: those of the training table, or x0, x1, ...
+        Names of the columns; None: the names in the training table, or x0, x1, ...
 
     Returns
     -------
@@ -76,8 +76,8 @@ def export_c(
     """A fitted classifier as one file of C99 with the function ``ferl_predict``; it needs ``math.h`` alone.
 
     The file declares ``struct ferl_row``, with one field for each column that the model reads, and ``struct
-    ferl_answer``. It allocates no memory and has no state. Scores and probabilities are those of the classifier to the
-    last bit where the compiler does not fuse multiplications and additions (``cc -std=c99``), rows and ignorance up to
+    ferl_answer``. It allocates no memory and has no state. Scores and probabilities equal the classifier's to the last
+    bit if the compiler does not fuse multiplications and additions (``cc -std=c99``); rows and ignorance agree up to
     rounding, about 1e-12.
 
     Parameters
@@ -92,7 +92,7 @@ def export_c(
     level : float, default=None
         As in :meth:`ferl.FERLClassifier.predict_set`.
     feature_names : sequence of str, default=None
-        Names of the columns; None: those of the training table, or x0, x1, ...
+        Names of the columns; None: the names in the training table, or x0, x1, ...
 
     Returns
     -------

@@ -69,10 +69,10 @@ def export_scorecard(
 ) -> Any:
     """Rules of a fitted classifier as a scorecard: a table of points that add up.
 
-    A row begins with the points of the first line and gets those of the line that its value of each feature is in, and
-    those of each rule on several features in proportion to how far it fits. The total says how probable the class
-    ``positive`` is; :class:`Scorecard` has the same table as text, LaTeX and CSV, totals and probabilities of rows, and
-    the model whose points are whole.
+    A row starts with the points of the first line. Each feature adds the points of the line with its value, and each
+    rule on several features adds its points in proportion to how far the row fits it. The total determines the
+    probability of the class ``positive``. :class:`Scorecard` offers the same table as text, LaTeX and CSV, totals and
+    probabilities of rows, and the model with whole points.
 
     Parameters
     ----------
@@ -81,24 +81,23 @@ def export_scorecard(
     base_points, base_odds, points_to_double : float, default=600, 50, 20
         A row whose odds are ``base_odds`` to one has ``base_points``, and ``points_to_double`` more double the odds.
     positive : label, default=None
-        Two classes: the class that points speak for; None: the second one. Three and more classes have points for each
-        of them: odds of two classes are those of the difference of their points, and ``base_points`` is given to
-        a class whose weight of evidence is the logarithm of ``base_odds``.
+        Two classes: the class that points support; None: the second one. With three or more classes each class has
+        points: the difference of the points of two classes gives their odds, and a class whose weight of evidence is
+        the logarithm of ``base_odds`` has ``base_points``.
     rounded : bool, default=False
-        Whether points are whole numbers; :meth:`Scorecard.cost` says what that costs.
+        Whether points are whole numbers; :meth:`Scorecard.cost` measures what rounding costs.
     feature_names, class_names : sequence of str, default=None
-        Names to print; by default those of the training table, and the labels.
+        Names to print; by default the names in the training table, and the labels.
     backend : {"pandas", "polars", "pyarrow"}, default=None
-        Whose data frame; by default the first of these that is installed.
+        Library of the returned data frame; by default the first of these that is installed.
 
     Returns
     -------
     data frame
-        Columns: ``feature`` (the features of a rule or a map on several are "income and age", a rule in words is
-        "rule 7"), ``when`` (for which values), ``from`` and ``to`` (ends of an interval of numbers, None elsewhere),
-        ``points`` and ``points_to`` (at the two ends of the interval, in proportion in
-        between; of three and more classes ``points(label)`` and ``points_to(label)``), and ``rules`` (numbers of the
-        rules behind the line).
+        Columns: ``feature`` ("income and age" for a rule or a map on several features, "rule 7" for a rule in words);
+        ``when`` (for which values); ``from`` and ``to`` (ends of an interval of numbers, None elsewhere); ``points``
+        and ``points_to`` (at the two ends of the interval, in proportion in between; with three or more classes
+        ``points(label)`` and ``points_to(label)``); and ``rules`` (numbers of the rules behind the line).
 
     Examples
     --------
@@ -136,13 +135,13 @@ class Scorecard(ClassifierMixin, Wrapper):
     Parameters
     ----------
     estimator : FERLClassifier, default=None
-        A fitted one is taken as it is; :meth:`fit` fits a clone. None: ``FERLClassifier()``.
+        A fitted classifier is used as it is; :meth:`fit` fits a clone. None: ``FERLClassifier()``.
     base_points, base_odds, points_to_double : float, default=600, 50, 20
         As in :func:`export_scorecard`.
     positive : label, default=None
         As in :func:`export_scorecard`.
     rounded : bool, default=False
-        Whether all points of the table are whole numbers. The probabilities are then those of the rounded table.
+        Whether all points of the table are whole numbers. The probabilities then follow from the rounded table.
 
     Attributes
     ----------
@@ -241,7 +240,7 @@ class Scorecard(ClassifierMixin, Wrapper):
         return points[:, 0] if points.shape[1] == 1 else points
 
     def decision_function(self, X: ArrayLike) -> Floats:
-        """The weights of evidence that the totals mean, as those of the classifier inside.
+        """The weights of evidence that correspond to the totals, in the form that the classifier inside returns.
 
         Outside of what training saw they count for less, and the class frequencies for more.
 
@@ -326,11 +325,11 @@ class Scorecard(ClassifierMixin, Wrapper):
         y : array-like of shape (n_samples,)
             Their labels, of two classes.
         n_bins : int, default=10
-            At most so many bins for each feature, beside that of missing values.
+            Largest number of bins for each feature, without the bin of missing values.
         monotone : bool, default=False
             Whether neighbouring bins of numbers are merged until the event rate only rises, or only falls.
         feature_names : sequence of str, default=None
-            Names to print; by default those of the training table.
+            Names to print; by default the names in the training table.
 
         Returns
         -------
@@ -380,23 +379,23 @@ class Scorecard(ClassifierMixin, Wrapper):
     def psi(
         self, X: ArrayLike, X_later: ArrayLike, *, n_bins: int = 10, feature_names: Sequence[str] | None = None
     ) -> PopulationStability:
-        """Population stability: how far the totals and features of later rows lie from those of earlier ones.
+        """Population stability: how far the totals and features of later rows differ from earlier rows.
 
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features)
-            Earlier rows, for example those that the card was fitted on.
+            Earlier rows, for example the training rows of the card.
         X_later : array-like or data frame of shape (n_later, n_features)
-            Later rows, for example those of a later month.
+            Later rows, for example from a later month.
         n_bins : int, default=10
-            At most so many bins for the total and for each feature, of about equally many earlier rows.
+            Largest number of bins for the total and for each feature; they have about equally many earlier rows.
         feature_names : sequence of str, default=None
-            Names to print; by default those of the training table.
+            Names to print; by default the names in the training table.
 
         Returns
         -------
         PopulationStability
-            Three and more classes: the total is that of the last class.
+            With three or more classes, the total of the last class is used.
 
         Examples
         --------
@@ -601,7 +600,7 @@ class Scorecard(ClassifierMixin, Wrapper):
         return model
 
     def _positive(self) -> int:
-        """Index of the class that points speak for, of two classes."""
+        """Index of the class that points support, for two classes."""
         classes = self.classes_.tolist()
         if self.positive is None:
             return len(classes) - 1
@@ -623,7 +622,7 @@ class Scorecard(ClassifierMixin, Wrapper):
         class_names: Sequence[str] | None = None,
         max_listed: int | None = None,
     ) -> tuple[ScoreTable, Style]:
-        """The table in points, whose base holds the points of even odds, and the names it is told with."""
+        """The table in points, whose base holds the points of even odds, and the names in it."""
         self._validate_params()
         model = self._model()
         names, labels = reader_names(model, feature_names, class_names)
@@ -712,7 +711,7 @@ def reason_codes(
     X : array-like or data frame of shape (n_samples, n_features)
         Rows.
     n : int, default=4
-        At most so many reasons for each row.
+        Largest number of reasons for each row.
     positive : label, default=None
         The class that a row should have had. None: the second of two classes; three and more classes need it.
     against : {"average", "best"}, default="average"
@@ -722,10 +721,10 @@ def reason_codes(
     points_to_double : float, default=20
         As in :func:`ferl.export.export_scorecard`.
     feature_names : sequence of str, default=None
-        Names to print; by default those of the training table.
+        Names to print; by default the names in the training table.
     rival : label, default=None
-        The class that ``positive`` is compared with: what a reason cost are then log-odds of these two. None: the other
-        of two classes; of three and more the evidence for ``positive`` counts alone.
+        The class that ``positive`` is compared with: the cost of a reason is then in log-odds of these two. None: the
+        other of two classes; with three or more classes, only the evidence for ``positive`` counts.
 
     Returns
     -------

@@ -36,9 +36,9 @@ def export_sql(
 ) -> str:
     """A fitted classifier as one SELECT over a table that has the columns of the model.
 
-    The answers are those of Python to 1e-9: scores, probabilities, label, set, the training rows behind an answer, and
-    the features that added most. NULL and NaN are missing values. ``docs/guide/databases.md`` has examples, and what
-    differs between databases.
+    The query returns scores, probabilities, label, set, the number of training rows behind an answer, and the features
+    that added most. They agree with Python to 1e-9. NULL and NaN are missing values. ``docs/guide/databases.md`` has
+    examples and lists the differences between databases.
 
     Parameters
     ----------
@@ -48,33 +48,33 @@ def export_sql(
         The database. "ansi" keeps to the standard (with LEAST and GREATEST of SQL:2023); dates then are numbers of
         days since 1970-01-01.
     table : str or sequence of str, default="rows"
-        Name of the table; of several names the first are those of its catalog and schema.
+        Name of the table. In a sequence of names, the catalog and the schema come first.
     keep : sequence of str, default=()
-        Columns of the table to hand on, such as the key of a row.
+        Columns of the table to return as they are, such as the key of a row.
     evidence : bool, default=True
-        Whether set, ignorance and rows are among the answers. Those of rules compare each row with all training rows
-        that the model keeps, which takes most of the time.
+        Whether the answers include set, ignorance and rows. For rules the query then compares each row with all
+        training rows that the model keeps, which takes most of the time.
     reasons : int, default=None
         How many features to name that add most to the score of the label, compared with the average training row.
         None: 3 for rules, 0 for trees.
     level : float, default=None
         As in :meth:`ferl.FERLClassifier.predict_set`.
     prefix : str, default=""
-        Before the names of the answers.
+        Prefix of the names of the answers.
     feature_names : sequence of str, default=None
-        Names of the columns; None: those of the training table, or x0, x1, ...
+        Names of the columns; None: the names in the training table, or x0, x1, ...
 
     Returns
     -------
     str
-        The query, without a semicolon at its end. Its columns are those of ``keep``, then ``label``, for each class
-        ``probability_<label>`` and of rules ``score_<label>``, and with evidence ``in_set_<label>``, ``ignorance``,
-        ``rows`` (of trees ``belief_<label>``), then ``reason_1``, ``reason_2``, ...
+        The query, without a semicolon at its end. Its columns are the columns in ``keep``, then ``label``; for each
+        class ``probability_<label>`` and, for rules, ``score_<label>``; with evidence ``in_set_<label>``,
+        ``ignorance``, ``rows`` (for trees ``belief_<label>``); then ``reason_1``, ``reason_2``, ...
 
     Raises
     ------
     ValueError
-        If the model has something that SQL cannot carry, or names that the database does not tell apart.
+        If the model has something that SQL cannot express, or names that the database does not distinguish.
 
     Examples
     --------
@@ -107,7 +107,7 @@ class _SqlPrinter(Printer):
     keep : list of str
         Columns to hand on.
     prefix : str
-        Before the names of the answers.
+        Prefix of the names of the answers.
     """
 
     dialect: ClassVar[str] = "ansi"

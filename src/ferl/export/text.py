@@ -48,7 +48,7 @@ from ferl._util.arrays import Floats
 from ferl._util.text import exact_text, listed, number_text
 from ferl.rules import FERLClassifier
 
-SHOWN_CLASSES = 4  # where there are more, only the classes that are spoken of most are told unless all are asked for
+SHOWN_CLASSES = 4  # with more classes, only the most affected ones are printed unless all are requested
 
 
 def export_text(
@@ -68,37 +68,37 @@ def export_text(
     A threshold is printed with its band: inside ``2.46 ±0.09`` both sides of a split fire, in shares. Where two bands
     overlap no value fits fully; the rule then names the value that fits best, the ends of both bands, and by how much
     it fits: ``around 0.35 (above 0.25..0.35, below 0.13..0.45, fits by at most 0.31)``. The percentage behind a band
-    says how sure it is: in which share of the bootstrap resamples the best cut lies inside it. What the words of a
-    compact tree mean is said below its rules. Confidence is the share of the class behind a rule, smoothed
-    towards those of the rules' common paths, so a pure rule does not claim certainty; the shares of other classes
-    follow it. Support is the training weight behind a rule.
+    measures its stability: it is the share of the bootstrap resamples whose best cut lies inside the band. The words of
+    a compact tree are defined below its rules. Confidence is the share of the class behind a rule, smoothed towards the
+    shares on the path to the rule, so a pure rule does not claim certainty; the shares of other classes follow it.
+    Support is the training weight behind a rule.
 
     Rules whose weights add up are grouped by feature, the most important first: all rules on one feature add up to one
-    curve, told by its corners, less what it says of the training rows on average. Rules on several features follow one
-    by one. The text begins with what all rows begin with, so that an answer can be worked out by hand.
+    curve, which is printed by its corners, minus its average over the training rows. Rules on several features follow
+    one by one. The text begins with the score that all rows start from, so an answer can be computed by hand.
 
     Parameters
     ----------
     estimator : FERLClassifier
         Fitted.
     feature_names : sequence of str, default=None
-        Names to print; by default those of the training table.
+        Names to print; by default the names in the training table.
     class_names : sequence of str, default=None
         Names of the classes, in the order of ``classes_``; by default the labels themselves.
     decimals : int, default=None
-        Digits after the point of learned thresholds; by default as many as a band's half-width gives meaning to.
+        Digits after the point of learned thresholds; by default enough digits for the half-width of the band.
     max_rules : int, default=None
-        Print at most this many rules, and say how many are left out. Rules whose weights add up are told together
-        where they are on one feature, all of those on the strongest feature at least.
+        Print at most this many rules, and the number of omitted rules. Rules on one feature whose weights add up are
+        printed together; all rules on the strongest feature are always printed.
     shares : bool, default=True
         Print the share of resamples behind each band of a tree.
     all_classes : bool, default=None
-        Rules with weights for three and more classes: whether the weight of every class is printed, or only those of
-        the class that is supported most and of the one that is opposed most. None: of every class up to four.
+        Rules with weights for three and more classes: whether the weight of every class is printed, or only the weights
+        of the most supported and the most opposed class. None: every class, if there are at most four.
     exact : bool, default=False
-        Print all that an answer depends on, with every digit: each condition of a path by itself, gates, what missing
-        values and unknown categories count, and how rules are combined. Names stand in quotation marks, so that a
-        program can read the text; answers that are worked out from it agree with ``predict_proba`` but for rounding.
+        Print everything that an answer depends on, with every digit: each condition of a path by itself, gates, the
+        effect of missing values and unknown categories, and the combination of rules. Names are in quotation marks, so
+        a program can read the text; answers computed from it agree with ``predict_proba`` up to rounding.
     width : int, default=100
         Longer lines are wrapped.
 
@@ -226,7 +226,7 @@ def _(model: RuleModel, style: Style, max_rules: int | None = None) -> list[str]
     n_told = 0
     for shape in shapes.all:
         own = shape.rules
-        # Rules on one feature are told together, so that the first of them may be more than were asked for.
+        # Rules on one feature are printed together, so the first group may exceed the requested number.
         if max_rules is not None and n_told + max(len(own), 1) > max_rules and (n_told or not max_rules):
             break
         if isinstance(shape, Curve) and is_told_as_curve(model, shape):
@@ -549,20 +549,20 @@ def rules_frame(
         Whether to list the beginnings of rules, which end at inner nodes. None: where they are sources of evidence of
         their own, as in a compact tree; the list is then all that an answer is made of.
     backend : {"pandas", "polars", "pyarrow"}, default=None
-        Whose data frame; by default the first of these that is installed.
+        Library of the returned data frame; by default the first of these that is installed.
 
     Returns
     -------
     data frame
-        Columns: ``number`` (what the rule is called everywhere; 0: it does not speak on its own), ``conditions`` (what
-        follows "if"), ``label``, ``confidence``, ``support`` (training weight), ``share`` (of the whole training
-        weight), ``n_conditions``, ``node`` (its index in ``tree_``), ``is_leaf`` (False for the beginning of a rule),
-        and ``p(label)``, the share of each class.
+        Columns: ``number`` (the number of the rule in all texts; 0: it is no source of evidence by itself);
+        ``conditions`` (the text after "if"); ``label``; ``confidence``; ``support`` (training weight); ``share`` (of
+        the whole training weight); ``n_conditions``; ``node`` (its index in ``tree_``); ``is_leaf`` (False for the
+        beginning of a rule); and ``p(label)``, the share of each class.
 
-        Rules of :class:`ferl.FERLClassifier`, in the order of ``evidence_weights_``, have no ``confidence``,
-        ``is_leaf`` and ``p(label)``; instead ``v(label)`` is the weight of evidence for each class, ``label`` the class
-        that a rule supports most, ``features`` the names of what it asks, ``missing_fits`` how far a missing value fits
-        each of its conditions.
+        Rules of :class:`ferl.FERLClassifier` are in the order of ``evidence_weights_`` and have no ``confidence``,
+        ``is_leaf`` and ``p(label)``. Instead ``v(label)`` is the weight of evidence for each class, ``label`` the class
+        that a rule supports most, ``features`` the names of its features, and ``missing_fits`` the membership of a
+        missing value in each of its conditions.
 
     Examples
     --------
@@ -643,17 +643,17 @@ def curves_frame(
     feature_names, class_names : sequence of str, default=None
         As in :func:`export_text`.
     backend : {"pandas", "polars", "pyarrow"}, default=None
-        Whose data frame; by default the first of these that is installed.
+        Library of the returned data frame; by default the first of these that is installed.
 
     Returns
     -------
     data frame
-        Columns: ``term`` (its place among the curves and maps, in the order of ``contributions``, from 1), ``kind``
-        ("curve" or "map"), ``feature``, ``range`` (numbers, a category, "missing", or "any other" for categories that
-        training did not have), ``low`` and ``high`` (the cell holds numbers above ``low`` and up to ``high``; NaN where
-        it holds none), ``second_feature``, ``second_range``, ``second_low`` and ``second_high`` of maps (empty
-        text and NaN for curves), ``support`` (weight of the rows that curves and maps were learned on), ``share`` (of
-        the whole weight), and ``v(label)``, the weight of evidence for each class.
+        Columns: ``term`` (its number among the curves and maps, in the order of ``contributions``, from 1); ``kind``
+        ("curve" or "map"); ``feature``; ``range`` (numbers, a category, "missing", or "any other" for categories that
+        are not in the training rows); ``low`` and ``high`` (the cell holds numbers above ``low`` and up to ``high``;
+        NaN for other cells); ``second_feature``, ``second_range``, ``second_low`` and ``second_high`` of maps (empty
+        text and NaN for curves); ``support`` (weight of the rows that curves and maps were learned on); ``share`` (of
+        the whole weight); and ``v(label)``, the weight of evidence for each class.
 
     Examples
     --------
@@ -709,18 +709,18 @@ def splits_frame(
 ) -> Any:
     """Learned splits of a fitted classifier as a data frame, heaviest first.
 
-    A split's cut was found again in every bootstrap resample. The frame says between which values the best cut lies and
-    how many resamples agree with the band that was learned from them. Bootstrap intervals of a threshold are
-    approximate; ``docs/results/cuts.md`` has their measured coverage.
+    Every bootstrap resample yields its own cut of a split. The frame has an interval for the best cut and the share of
+    resamples that agree with the band that was learned from them. Bootstrap intervals of a threshold are approximate;
+    ``docs/results/cuts.md`` has their measured coverage.
 
     Parameters
     ----------
     estimator : FERLClassifier
         Fitted, deep or medium. The words of a compact tree are not learned: its frame is empty.
     feature_names : sequence of str, default=None
-        Names to print; by default those of the training table.
+        Names to print; by default the names in the training table.
     backend : {"pandas", "polars", "pyarrow"}, default=None
-        Whose data frame; by default the first of these that is installed.
+        Library of the returned data frame; by default the first of these that is installed.
 
     Returns
     -------
@@ -771,12 +771,12 @@ def overview(
     estimator : FERLClassifier
         Fitted.
     X : array-like or data frame of shape (n_samples, n_features), default=None
-        Rows that were not used for fitting. The page then says how many of them get their label, beside the share of
-        the commonest label, and how many of each class are found.
+        Rows that were not used for fitting. The page then shows the accuracy on these rows, the share of the most
+        frequent label for comparison, and the recall of each class.
     y : array-like of shape (n_samples,), default=None
         Labels of these rows.
     feature_names : sequence of str, default=None
-        Names to print; None: those of the training table.
+        Names to print; None: the names in the training table.
 
     Returns
     -------

@@ -2,18 +2,18 @@
 
 * *Selection*: answer only the rows one is most confident about. `aurc`, `augrc`, `risk_coverage_curve`,
   `accuracy_at_coverage` and `accuracy_under_abstention`.
-* *Calibration*: do probabilities mean what they say. `expected_calibration_error`, `adaptive_calibration_error`,
+* *Calibration*: do probabilities match frequencies. `expected_calibration_error`, `adaptive_calibration_error`,
   `brier_score` and `reliability_curve`.
 * *Sets*: answer with every class that is in the set. `u65`, `u80`, `set_coverage`, `coverage_by_class`,
   `determinacy` and `mean_set_size` take a boolean prediction set of shape (n_samples, n_classes).
-* *Novelty*: tell rows of unknown kinds from known ones. `novelty_auroc`, `novelty_aupr`, `rejection_at_acceptance` and
-  `fpr95`.
+* *Novelty*: separate rows of unknown kinds from known ones. `novelty_auroc`, `novelty_aupr`, `rejection_at_acceptance`
+  and `fpr95`.
 * *Groups*: `metrics_by_group` compares accuracy, abstention and error rates of groups of rows.
 * *Two classifiers*: `compare` has the differences of accuracy, AUC and log-loss with their intervals.
 
 Every value is a fraction, not a percentage; all but `mean_set_size` and `brier_score` lie in [0, 1]. Where rows have
 equal confidence or novelty, the expectation over their random order counts, so that the order of the rows in the file
-never matters. `SCORERS` has those that scikit-learn's searches and cross-validation can use.
+never matters. `SCORERS` has the measures that scikit-learn's searches and cross-validation can use.
 """
 
 from ferl.metrics.comparison import GroupMetrics, metrics_by_group

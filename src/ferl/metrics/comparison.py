@@ -20,7 +20,7 @@ from ferl._util.arrays import Bools, Floats, Ints
 from ferl._util.text import exact_text, number_text, shown
 from ferl.metrics.sets import check_same_length, column_of, vectors
 
-SMALL_GROUP = 30  # labelled rows, below which a rate says little
+SMALL_GROUP = 30  # labelled rows, below which a rate is unreliable
 N_INTERVALS = 4  # that a column of numbers is cut into
 MAX_VALUES = 8  # distinct numbers that are a group each
 MAX_GROUPS = 20  # categories; the rarer ones are one group together
@@ -36,9 +36,9 @@ class GroupMetrics:
     group : str
         The value that its rows share, or the interval that their numbers lie in.
     n_rows, n_labelled : int
-        All rows; those whose label is known, which the rates below are about.
+        Number of all rows, and of rows with a known label, on which the rates below are based.
     is_small : bool
-        Whether it has so few labelled rows (without labels: rows) that its rates say little.
+        Whether it has few labelled rows (without labels: rows), so that its rates are unreliable.
     accuracy : float or None
         Share of right answers; None where no label is known.
     accuracy_range : tuple of float, or None
@@ -50,10 +50,10 @@ class GroupMetrics:
     n_by_class : tuple of int
         Rows that truly have each class.
     recall : tuple of (float or None)
-        Share of the rows of each class that are predicted so; None where there is no such row.
+        Share of the rows of each class that are predicted to have it; None for a class without rows.
     false_positive_rate, false_negative_rate : float or None
-        Of two classes: the share of the rows of the other class that are predicted to have the positive one, and the
-        share of the rows of the positive class that are not. None where there is no such row, and of more classes.
+        Two classes: the share of the rows of the other class that are predicted to have the positive one, and the share
+        of the rows of the positive class that are not. None without rows of the class, and with three or more classes.
     """
 
     group: str
@@ -89,19 +89,19 @@ def metrics_by_group(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or None
-        True labels; None or NaN where one is not known. A label that is none of ``classes`` counts as an error. None:
-        no label is known.
+        True labels; None or NaN for unknown labels. A label that is not in ``classes`` counts as an error. None: no
+        label is known.
     y_pred : array-like of shape (n_samples,)
         Predicted labels.
     groups : array-like of shape (n_samples,)
         What rows are grouped by: text, booleans, or numbers. More than eight distinct numbers are cut at their
-        quantiles. Of more than twenty categories the rarest are one group together. Missing values are a group.
+        quantiles. With more than twenty categories the rarest form one group. Missing values are a group.
     classes : array-like of shape (n_classes,)
         All labels, an estimator's ``classes_``.
     abstained : array-like of bool of shape (n_samples,), default=None
         Rows that get no answer; None: all rows get one.
     positive : label, default=None
-        Of two classes, the one whose false positives and negatives are counted; None: the second one.
+        With two classes, the class whose false positives and negatives are counted; None: the second one.
     n_intervals : int, default=4
         Intervals that numbers are cut into.
     small : int, default=30
@@ -144,7 +144,7 @@ def positive_index(classes: Sequence[Any], positive: Any = None) -> int | None:
 
 
 def _known_codes(y_true: ArrayLike | None, classes: NDArray[Any], n_rows: int) -> Ints:
-    """Labels as indices of the classes: -1 where a label is missing, -2 where it is none of them."""
+    """Labels as indices of the classes: -1 for a missing label, -2 for a label that is not among the classes."""
     if y_true is None:
         return np.full(n_rows, -1, dtype=np.int32)
     (labels,) = vectors(y_true=_as_held(y_true))
@@ -250,7 +250,7 @@ def count_groups(
     Parameters
     ----------
     truth, label : ndarray of shape (n_samples,), int32
-        True and predicted classes; a true one below zero is none of them, -1 where it is not known.
+        True and predicted classes; a true class below zero is not among the classes, and -1 is an unknown label.
     abstained : ndarray of bool of shape (n_samples,)
         Rows without an answer.
     names : sequence of str
@@ -300,7 +300,7 @@ def _rates(
 
 
 def wilson_interval(n_hits: int, n_rows: int) -> tuple[float, float]:
-    """Wilson's 95 % interval of a share, so many of so many rows.
+    """Wilson's 95 % interval of a share of rows.
 
     Examples
     --------

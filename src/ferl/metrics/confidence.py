@@ -169,7 +169,8 @@ def accuracy_at_coverage(y_true: ArrayLike, y_pred: ArrayLike, confidence: Array
     Returns
     -------
     float
-        A value in [0, 1]. Of equally confident rows at the border, random ones are answered; this is the expectation.
+        A value in [0, 1]. Among equally confident rows at the border, random ones are answered; this is the
+        expectation.
 
     Examples
     --------
@@ -416,7 +417,7 @@ def _probable(
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Novelty: how well a score tells rows of unknown kinds from known ones
+# Novelty: how well a score separates rows of unknown kinds from known ones
 # ---------------------------------------------------------------------------------------------------------------------
 
 
@@ -505,7 +506,7 @@ def rejection_at_acceptance(is_novel: ArrayLike, novelty: ArrayLike, acceptance:
     Notes
     -----
     The threshold is the lowest that accepts at least this share. Rows of equal score at the threshold are rejected at
-    random, just so many that the share is met; this is the expectation.
+    random until the share is met; this is the expectation.
 
     Examples
     --------
@@ -532,7 +533,7 @@ def rejection_at_acceptance(is_novel: ArrayLike, novelty: ArrayLike, acceptance:
 def fpr95(is_novel: ArrayLike, novelty: ArrayLike) -> float:
     """Share of novel rows that are taken for known, at the threshold that accepts 95 % of the known rows.
 
-    One minus `rejection_at_acceptance`; the name is that of the literature on out-of-distribution detection, where the
+    One minus `rejection_at_acceptance`. The name comes from the literature on out-of-distribution detection, where the
     known rows are the positives.
 
     Parameters
@@ -584,14 +585,14 @@ class Scorer:
     Attributes
     ----------
     name : str
-        As in `SCORERS`; measures of which less is better are negated and begin with ``neg_``.
+        As in `SCORERS`; measures where less is better are negated and begin with ``neg_``.
     measure : callable
         The measure.
     sign : float
         1, or -1 where less is better.
     reads : {"answers", "probabilities", "labelled_sets", "sets"}
         What the measure takes: labels and confidences, probabilities, sets with the true labels, or sets alone. Sets
-        are those of the estimator's ``predict_set(X)``.
+        come from the estimator's ``predict_set(X)``.
     """
 
     name: str

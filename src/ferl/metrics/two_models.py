@@ -33,7 +33,7 @@ class Difference:
     a, b : float
         The measure of each.
     difference : float
-        That of ``b`` less that of ``a``.
+        The measure of ``b`` minus the measure of ``a``.
     low, high : float
         The 95 % interval of the difference; NaN where a single row leaves it open.
     is_larger_better : bool
@@ -212,7 +212,8 @@ def compare(
     Parameters
     ----------
     a, b : classifier
-        Fitted, with ``classes_``, ``predict`` and ``predict_proba``: any of scikit-learn's manner, of the same classes.
+        Fitted classifiers in the style of scikit-learn, with ``classes_``, ``predict`` and ``predict_proba``, of the
+        same classes.
     X : array-like or data frame of shape (n_samples, n_features)
         Rows that neither was fitted on.
     y : array-like of shape (n_samples,)
@@ -220,14 +221,14 @@ def compare(
     names : sequence of two str, default=("a", "b")
         What the classifiers are called.
     n_rows : int, default=10
-        At most so many rows are listed.
+        Largest number of rows to list.
 
     Returns
     -------
     Comparison
-        ``print`` it for text, show it in a notebook for HTML, or take its fields. The intervals are those of paired
-        differences by the normal approximation. AUC (of three and more classes the mean of each class against the
-        others) takes the components of DeLong's method. Two ``FERLClassifier`` are also compared by what each feature
+        ``print`` it for text, show it in a notebook for HTML, or take its fields. The intervals are for paired
+        differences, by the normal approximation. AUC (with three or more classes, the mean of each class against the
+        others) uses the components of DeLong's method. Two ``FERLClassifier`` are also compared by what each feature
         contributes.
 
     Examples

@@ -48,8 +48,9 @@ def to_onnx(
 ) -> ModelProto:
     """A fitted classifier as an ONNX model, of standard operators only.
 
-    The answers are those of Python up to rounding, about 1e-12: label, evidence, set and novelty, for any number of
-    rows at once, with categories, unseen categories and missing values. ``docs/guide/onnx.md`` has examples.
+    The model returns label, evidence, set and novelty for any number of rows at once, with categories, unseen
+    categories and missing values. They agree with Python up to rounding, about 1e-12. ``docs/guide/onnx.md`` has
+    examples.
 
     Parameters
     ----------
@@ -82,7 +83,7 @@ def to_onnx(
 
         Rules have ``probability`` in place of ``pignistic``, ``rows`` (n_samples,), about how many training rows an
         answer rests on, ``conflict`` (n_samples,), ``scores`` (n_samples, n_classes), the summed weights of evidence,
-        and ``contributions`` (n_samples, n_terms + 1, n_classes) if asked for; the last of these are the prior's.
+        and ``contributions`` (n_samples, n_terms + 1, n_classes) if requested; the last of these belong to the prior.
 
     Raises
     ------
@@ -127,7 +128,7 @@ def to_onnx(
         producer_version=__version__,
         doc_string="Fuzzy rules: label, evidence, prediction set and novelty of each row.",
     )
-    # What a reader of the file may want to know, as JSON where it is not one word.
+    # Metadata for readers of the file, as JSON if it is more than one word.
     properties = {
         "ferl_version": __version__,
         "model": fitted.kind,
@@ -415,7 +416,7 @@ def add_derived(graph: Graph, own: Derived, values: Value) -> Value:
 
 
 def _day(graph: Graph, own: DayEvidence, is_known: Value, whole: Value) -> Value:
-    """The evidence of a day; those that training did not have come first or last in the table."""
+    """The evidence of a day; days outside the training range come first or last in the table."""
     first, n = int(own.days[0]), int(own.days[-1]) - int(own.days[0]) + 1
     if n > _MOST_LISTED:
         same = graph.cast(graph("Equal", whole, own.days[None, :].astype(np.float64)), "float64")

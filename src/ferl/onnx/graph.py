@@ -1,7 +1,7 @@
 """A graph under construction, and what models of all kinds have in one: rows, conditions, gates and firings.
 
 Values lie as (nodes, rows): a condition is a row of memory, so that taking some of them copies whole rows. Every number
-is computed by the same operations as in the compiled core, in the same order, up to that of the factors of a product.
+is computed by the same operations as in the compiled core, in the same order, except for the order of factors.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ OPSET = 16
 ML_OPSET = 2
 """Version of the operators of ai.onnx.ml: one for categories that are text, one for learned splits."""
 IR_VERSION = 8
-"""Version of the file format, that of the same release as ``OPSET``."""
+"""Version of the file format, from the same release as ``OPSET``."""
 
 PREFIX = "ferl/"
 """What the names of all inner values begin with."""
@@ -38,7 +38,7 @@ Operand = Value | NDArray[Any] | np.generic | float
 
 
 def onnx_module() -> Any:
-    """The package onnx, or an error that says how to get it."""
+    """The package onnx, or an error with the command that installs it."""
     try:
         return import_module("onnx")
     except ImportError as error:
@@ -81,7 +81,7 @@ class Graph:
         self._add_node("Identity", [value], [name])
 
     def _add_node(self, operator: str, inputs: list[Value], results: list[Value], **attributes: Any) -> None:
-        # Names are optional, but onnxruntime 1.20 makes equal ones of those that lack, and then refuses the model.
+        # Names are optional, but onnxruntime 1.20 gives equal names to unnamed nodes, and then refuses the model.
         node = self.onnx.helper.make_node(operator, inputs, results, name=f"node {results[0]}", **attributes)
         self.nodes.append(node)
 
@@ -89,7 +89,7 @@ class Graph:
         """A constant; equal ones are kept once."""
         array = np.asarray(value)
         if array.dtype.kind in "OUT":
-            # Not kept once: labels alone are text.
+            # Equal texts are not shared: only labels are text.
             return self._add(self.onnx.numpy_helper.from_array(array.astype(object), self.new_name("text")))
         key = (array.dtype.str, array.shape, array.tobytes())
         if key not in self._known:
@@ -265,12 +265,12 @@ class Rows:
 
 
 def add_rows(graph: Graph, table: Value, model: Model, reads_all: bool) -> Rows:
-    """Rows from a table with all columns of a model; those that no condition reads only where ``reads_all``."""
+    """Rows from a table with all columns of a model; columns without conditions are read only if ``reads_all``."""
     n_columns, asked = model.n_features + len(model.derived), model.read_columns
     index, taken = np.arange(n_columns), graph("Transpose", table, perm=[1, 0])
     if not reads_all and len(asked) < n_columns:
         columns = asked if len(asked) else np.array([0])  # one, for the number of rows
-        index[:] = n_columns  # where there is nothing: a graph that asks for another column does not run
+        index[:] = n_columns  # an invalid index: a graph that reads another column does not run
         index[columns] = np.arange(len(columns))
         taken = graph.take(taken, columns)
     return Rows(graph, taken, index)
@@ -299,7 +299,7 @@ class Side(NamedTuple):
 
 
 def _side(compiled: Floats, outward: int) -> Side:
-    """Sides of some nodes, from their start, slope and base in the compiled tree; those that fall have slopes below 0.
+    """Sides of some nodes, from their start, slope and base in the compiled tree; falling sides have slopes below 0.
 
     An infinite slope is an upright side. A finite number stands for it: infinity times zero is NaN.
     """
@@ -348,7 +348,7 @@ def add_conditions(graph: Graph, tree: FuzzyTree, rows: Rows, gate_margin: float
 
 
 def number_fit(graph: Graph, tree: FuzzyTree, rows: Rows, nodes: NDArray[np.intp]) -> Value:
-    """Memberships in the conditions of some nodes that ask for numbers, shape (n_nodes, n_rows)."""
+    """Memberships in the conditions of some nodes on numbers, shape (n_nodes, n_rows)."""
     feature = tree.feature[nodes]
     x = rows.values_of(feature)
     rise, fall = _side(tree.core.rise[nodes], -1), _side(tree.core.fall[nodes], 1)
@@ -414,7 +414,7 @@ class Firings:
 
 
 def add_firings(graph: Graph, tree: FuzzyTree, rows: Rows, conditions: Conditions | None, gated: bool) -> Firings:
-    """Firings of all nodes: that of the parent, times membership, times gate. No ``conditions``: the root alone."""
+    """Firings of all nodes: parent's firing times membership times gate. No ``conditions``: the root alone."""
     found = [graph("Expand", np.ones((1, 1)), rows.shape(1))]
     index = np.zeros(tree.n_nodes, dtype=np.int64)
     if conditions is None:
@@ -434,7 +434,7 @@ def add_firings(graph: Graph, tree: FuzzyTree, rows: Rows, conditions: Condition
 
 
 def category_lists(tree: FuzzyTree, nodes: NDArray[np.intp]) -> tuple[list[Floats], list[Floats]]:
-    """Memberships and gates of nodes that ask for categories: each category's, then of unseen, then of missing ones."""
+    """Memberships and gates of nodes on categories: for each category, then for unseen, then for missing ones."""
     fits, gates = [], []
     for node in nodes:
         own, share = tree.memberships(int(node)), tree.share[node]

@@ -128,7 +128,7 @@ def search(graph: Graph, rows: Rows, scale: Scale, kept: Floats, exemplar: NDArr
 
 
 def _adding(pairs: Pairs, of_numbers: bool) -> _Step:
-    """A step that adds to each state what the next of its features says; each has three rows."""
+    """A step that adds the next of its features to each state; each has three rows."""
 
     def step(body: Graph, states: Sequence[Value], rows: Sequence[Value]) -> list[Value]:
         found = []

@@ -18,7 +18,7 @@ OPTIONS = {"zipmap": [True, False, "columns"], "output_class_labels": [False, Tr
 def register_converters() -> None:
     """Let skl2onnx convert pipelines, votes and stacks that contain classifiers of ferl.
 
-    Call it once before ``skl2onnx.to_onnx``. Labels and probabilities are those of the pipeline up to rounding, if its
+    Call it once before ``skl2onnx.to_onnx``. Labels and probabilities agree with the pipeline up to rounding, if its
     numbers are doubles: ``skl2onnx`` takes the types of the example rows. Evidence, sets and novelty are outputs of
     :func:`ferl.onnx.to_onnx` only.
 
@@ -55,7 +55,7 @@ def register_converters() -> None:
 
 
 def _declare_outputs(operator: Any) -> None:
-    """Types and shapes of label and probabilities: those of any classifier, in the precision of the input."""
+    """Types and shapes of label and probabilities, as for any classifier, in the precision of the input."""
     shapes, types = import_module("skl2onnx.common.shape_calculator"), import_module("skl2onnx.common.data_types")
     _check_features(operator)
     shapes.calculate_linear_classifier_output_shapes(operator)

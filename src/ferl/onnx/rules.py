@@ -124,7 +124,7 @@ def _contributions(graph: Graph, model: RuleModel, rows: Rows, added: list[Added
 
 
 def _support(graph: Graph, model: RuleModel, rows: Rows, columns: Ints) -> Value | None:
-    """The product of the gates of some columns, shape (1, n_rows); None: there are none."""
+    """The product of the gates of some columns, shape (1, n_rows); None without gates."""
     n_gates = len(columns)
     if not n_gates:
         return None
@@ -155,7 +155,7 @@ def add_terms(block: Terms, graph: Graph, model: RuleModel, rows: Rows) -> Added
 
 @add_terms.register
 def _(block: Rules, graph: Graph, model: RuleModel, rows: Rows) -> Added:
-    """Firings of rules, those of as many conditions together, times their weights."""
+    """Firings of rules times their weights; rules with the same number of conditions are computed together."""
     firings = _firings(block, graph, model.tree, rows)
     if not firings:
         return Added(None, lambda: "", lambda: "")

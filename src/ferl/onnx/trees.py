@@ -95,7 +95,7 @@ _LEAST_SUM = float(np.finfo(np.float64).tiny)
 
 
 def _speaks_at_ends(model: TreeModel) -> bool:
-    """Whether leaves alone speak, and :func:`_evidence_of_ends` combines them."""
+    """Whether leaves are the only sources, and :func:`_evidence_of_ends` combines them."""
     return model.reading.combination in ("dempster", "vote") and bool((model.is_source == model.tree.is_leaf).all())
 
 
@@ -110,7 +110,7 @@ def _evidence_of_ends(graph: Graph, model: TreeModel, ends: Ends) -> _Evidence:
     if not (trust == 1).all():
         phi = graph("Mul", phi, graph.look_up(trust, ends.leaf))
     is_vote = model.reading.combination == "vote"
-    # The last row is that of the frame: of Dempster's rule no class's mass, in a vote the sum of the firings.
+    # The last row is for the frame: under Dempster's rule the mass of no class, in a vote the sum of the firings.
     table = np.vstack([tree.consequent[leaves].T, np.full(len(leaves), float(is_vote))])
     n_lists = graph.constant(np.array([len(table)]))
     shape = graph.join([n_lists, graph("Shape", phi)])
@@ -150,7 +150,7 @@ def _dempster(graph: Graph, tree: FuzzyTree, firings: Firings, sources: _Nodes, 
 def _product_of_commonalities(graph: Graph, phi: Value, consequent: Floats) -> Value:
     """Products over the sources of what each leaves to a class, and last to the frame, (n_classes + 1, n_rows).
 
-    A source leaves ``1 - phi (1 - p(c)) >= p(c)``, so that no product is below that of the consequents.
+    A source leaves ``1 - phi (1 - p(c)) >= p(c)``, so no product is below the product of the consequents.
     """
     table = np.column_stack([consequent, np.zeros(len(consequent))])
     left = graph("Add", graph("Mul", phi, table[:, :, None]), graph("Sub", 1.0, phi))
@@ -195,7 +195,7 @@ def _pairwise(graph: Graph, one: _Masses, other: _Masses, rescale: bool) -> _Mas
 
 
 def _normalised(graph: Graph, masses: _Masses) -> _Evidence:
-    """Belief and ignorance; sources that exclude each other say nothing together."""
+    """Belief and ignorance; sources that exclude each other give no evidence together."""
     mass, frame = (graph.remove_axis(own, 0) for own in masses)
     total = graph("Add", frame, graph.total(mass, 0))
     says_something = graph("Greater", total, 0.0)
@@ -209,7 +209,7 @@ def _normalised(graph: Graph, masses: _Masses) -> _Evidence:
 
 
 def _odds(graph: Graph, tree: FuzzyTree, phi: Value, nodes: NDArray[np.intp]) -> Value:
-    """Masses against that of the frame, e(c) = m(c) / m(frame), shape (n_nodes, n_classes, n_rows)."""
+    """Masses divided by the mass of the frame, e(c) = m(c) / m(frame), shape (n_nodes, n_classes, n_rows)."""
     capped = graph("Min", phi, _core.MOST_FIRING)
     ratio = graph("Div", capped, graph("Sub", 1.0, capped))
     return graph("Mul", graph.insert_axis(ratio, 1), tree.consequent[nodes][:, :, None])
@@ -224,7 +224,7 @@ def _cautious(graph: Graph, tree: FuzzyTree, firings: Firings, sources: _Nodes, 
 
 
 def _chain(graph: Graph, tree: FuzzyTree, firings: Firings, sources: _Nodes, trust: Floats) -> _Evidence:
-    """Cautious along each path, whose nodes all speak as its end fires; Dempster across the paths."""
+    """Cautious along each path, whose nodes all count with the firing of its end; Dempster across the paths."""
     paths = [tree.path(int(end)) or [0] for end in sources]
     phi, found = firings.of(graph, sources), []
     for step in range(max(map(len, paths))):
@@ -289,7 +289,7 @@ class Splits:
     Attributes
     ----------
     column : ndarray
-        The column that is asked.
+        The column of the condition.
     child : ndarray of shape (2, n_splits)
         New numbers of the left and of the right child.
     share : ndarray of shape (2, n_splits)
@@ -299,7 +299,7 @@ class Splits:
     gate : ndarray of shape (3, n_splits), or None
         Low end, high end and slope; None: there are no gates.
     is_category : ndarray of bool
-        Whether categories are asked for; the band and the gate then mean nothing.
+        Whether the condition is on categories; the band and the gate then have no meaning.
     depth : int
         Number of conditions of the longest path.
     """
@@ -370,7 +370,7 @@ def _ends(graph: Graph, tree: FuzzyTree, splits: Splits, table: Value) -> Ends:
 def _parted(
     graph: Graph, pairs: list[Value], is_inner: Value, is_alive: Value | None
 ) -> tuple[list[Value], list[Value]]:
-    """The pairs at leaves, and those at inner nodes; without those that are not alive."""
+    """The pairs at leaves, and the pairs at inner nodes; without dead pairs."""
     is_leaf = graph("Not", is_inner)
     if is_alive is not None:
         is_leaf, is_inner = graph("And", is_leaf, is_alive), graph("And", is_inner, is_alive)
@@ -496,14 +496,14 @@ def _walked(
     inner = body.proto(graph.new_name("body"), [*counts, *states], [body.declared(again, "bool", []), *results])
     is_any = graph("Greater", graph("Size", going[0]), np.array(0))
     found = graph.several("Loop", 6, np.array(splits.depth), is_any, *going, *done, body=inner)
-    # What a loop returns could have any number of dimensions, for all that a runtime knows.
+    # A runtime cannot infer the number of dimensions of what a loop returns.
     return [graph("Reshape", own, np.array([-1])) for own in found[3:]]
 
 
 def _sides(
     body: Graph, tree: FuzzyTree, splits: Splits, values: Value, width: Value, row: Value, node: Value
 ) -> tuple[list[Value], list[Value]]:
-    """Of the two sides of the splits where pairs are, memberships, and memberships times gates."""
+    """Memberships, and memberships times gates, of the two sides of the splits where pairs are."""
     at = body("Add", body("Mul", row, width), body.look_up(splits.column.astype(np.int64), node))
     raw = body.look_up(values, at)
     is_missing = body("IsNaN", raw)
@@ -522,7 +522,7 @@ def _sides(
         factors = [body("Mul", fit, gate) for fit in fits]
     if not splits.is_category.any():
         return fits, factors
-    # Some ask for categories, and look them up: those of the node, then unseen, then missing.
+    # Conditions on categories use a table: the categories of the node, then unseen, then missing.
     left, right = _children(tree)
     asked = np.flatnonzero(splits.is_category)
     sizes = np.zeros(splits.n_splits, dtype=np.int64)

@@ -44,9 +44,10 @@ def plot_contributions(
 ) -> Axes:
     """How the features of one row lead from the average training row to its answer: a waterfall of log-odds.
 
-    Each bar starts where the one above it ends. It has the colour of the class that the feature speaks for, and is as
-    long as what the feature adds beside what it adds on average. Of two classes the second label is weighed against the
-    first one, of several the most probable class against the next, or against another. For rules.
+    Each bar starts where the one above it ends. It has the colour of the class that the feature supports, and its
+    length is the effect of the feature compared with its average effect. Two classes: the second label is compared with
+    the first. With three or more classes, the most probable class is compared with the next, or with ``against``. For
+    rules.
 
     Parameters
     ----------
@@ -55,11 +56,11 @@ def plot_contributions(
     x : array-like of shape (n_features,) or (1, n_features), data frame of one row, Series, or dict
         The row.
     against : object, default=None
-        Of several classes: the label that the most probable one is weighed against; None: the next most probable.
+        With three or more classes, the label that the most probable one is compared with; None: the next most probable.
     max_features : int, default=10
         The features that add least are drawn as one bar where there are more.
     feature_names : sequence of str, default=None
-        Names to print; by default those of the training table.
+        Names to print; by default the names in the training table.
     class_names : sequence of str, default=None
         Names of the classes, in the order of ``classes_``; by default the labels themselves.
     ax : matplotlib Axes, default=None
@@ -151,9 +152,9 @@ def plot_importance(
     estimator : FERLClassifier
         Fitted.
     max_features : int, default=15
-        At most this many bars; how many features are left out is said below.
+        Largest number of bars; the number of omitted features is printed below.
     feature_names : sequence of str, default=None
-        Names to print; by default those of the training table.
+        Names to print; by default the names in the training table.
     ax : matplotlib Axes, default=None
         Where to draw; by default on a new figure.
 
@@ -204,8 +205,8 @@ def plot_novelty(
 ) -> Axes:
     """What each feature adds to the novelty of one row: bars, the largest first.
 
-    A bar is red where the value is clearly unlike those of the training rows around it; behind it stands what is usual
-    there. The title says how many training rows are less novel.
+    A bar is red if the value is clearly unlike the values of the training rows around it; the usual values are printed
+    behind it. The title has the share of training rows that are less novel.
 
     Parameters
     ----------
@@ -216,7 +217,7 @@ def plot_novelty(
     max_features : int, default=10
         The features that add least are drawn as one bar where there are more.
     feature_names : sequence of str, default=None
-        Names to print; by default those of the training table.
+        Names to print; by default the names in the training table.
     ax : matplotlib Axes, default=None
         Where to draw; by default on a new figure.
 

@@ -35,7 +35,7 @@ def require_matplotlib(caller: str) -> None:
 
 
 def axes_for(caller: str, ax: Axes | None, size: tuple[float, float]) -> Axes:
-    """The given Axes, or those of a new figure of this size in inches."""
+    """The given Axes, or the Axes of a new figure of this size in inches."""
     require_matplotlib(caller)
     if ax is None:
         from matplotlib import pyplot
@@ -133,7 +133,7 @@ class Side:
         return np.linspace(*self.limits, len(self.values) + 1) if self.edges is None else self.edges
 
     def jitter(self, column: Floats, rng: np.random.Generator) -> Floats:
-        """Where points lie: those of a category beside each other, in an order without meaning."""
+        """The positions of points; points of a category get random offsets."""
         return np.asarray(column + rng.uniform(-0.3, 0.3, len(column)) if self.categories else column)
 
 

@@ -49,8 +49,8 @@ def plot_risk_coverage(
 
     Notes
     -----
-    The points are those of :func:`ferl.metrics.risk_coverage_curve`, one for each distinct confidence. Before the first
-    of them rows are equally certain, so that the error rate expected there is the same.
+    The points come from :func:`ferl.metrics.risk_coverage_curve`, one for each distinct confidence. Before the first
+    point all rows are equally certain, so the expected error rate is constant.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def plot_reliability(
     label: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Accuracy against the confidence it was claimed with; on the diagonal, probabilities mean what they say.
+    """Accuracy against confidence; on the diagonal, probabilities are calibrated.
 
     A point is a bin of rows with similar confidence, its area their number; the line through it is a 95 % interval of
     the accuracy (Clopper and Pearson). Below the diagonal the classifier is too sure of itself. A second call with the
@@ -154,9 +154,9 @@ def plot_novelty_of_rows(
 ) -> Axes:
     """How novel many rows are, against the training rows: two curves of the share of rows up to each novelty.
 
-    Where the curve of the rows lies to the right of that of the training rows they are more novel. Dotted lines mark
-    the novelty that 95 % and 99 % of the training rows stay below; the legend says how many of the rows go beyond the
-    first of them.
+    If the curve of the rows lies to the right of the curve of the training rows, the rows are more novel. Dotted lines
+    mark the novelty that 95 % and 99 % of the training rows stay below; the legend has the number of rows beyond the
+    first line.
 
     Parameters
     ----------

@@ -43,25 +43,25 @@ def plot_decision_regions(
 ) -> Axes:
     """Which label is given where, over two features.
 
-    The colour is that of the label; it fades to white as ignorance grows. Lines cross where the prediction set has
-    several classes, in both directions where it is the whole frame, an abstention. The picture reaches beyond the rows,
-    where they end and ignorance begins.
+    The colour shows the label; it fades to white as ignorance grows. Regions are hatched where the prediction set has
+    several classes, and cross-hatched where it has all classes, an abstention. The picture extends beyond the rows,
+    where ignorance grows.
 
     Parameters
     ----------
     estimator : FERLClassifier
         Fitted.
     X : array-like or data frame of shape (n_samples, n_features)
-        Rows, drawn as points. Features that are not drawn have their median, or their most frequent category, as the
-        title says, so that with more than two features the points need not lie in regions of their colour.
+        Rows, drawn as points. Features that are not drawn have their median, or their most frequent category, which the
+        title lists. With more than two features the points therefore need not lie in regions of their colour.
     y : array-like of shape (n_samples,), default=None
         Their labels, the colours of the points; labels that training did not have are crosses. None: no points.
     features : pair of int or str, default=(0, 1)
         Numbers or names of the features to the right and upwards; numbers or categories.
     feature_names, class_names : sequence of str, default=None
-        Names to print; by default those of the training table, and the labels.
+        Names to print; by default the names in the training table, and the labels.
     n_steps : int, default=200
-        Number of values of each feature that are asked for.
+        Number of values of each feature in the grid.
     ax : matplotlib Axes, default=None
         Where to draw; by default on a new figure.
 
@@ -143,7 +143,7 @@ def _middle(model: Model, rows: Floats) -> Floats:
 
 
 def _held(model: Model, middle: Floats, names: list[str], drawn: tuple[int, int]) -> str:
-    """Values of the features that matter and are not drawn, the most important first; "" where there are none."""
+    """Values of the features that matter and are not drawn, the most important first; "" without such features."""
     importance = feature_importances(model)
     held = [f for f in np.argsort(-importance, kind="stable").tolist() if importance[f] > 0 and f not in drawn]
     if not held:

@@ -63,11 +63,11 @@ def plot_shapes(
 ) -> Figure:
     """What rules add for every feature, and for features together.
 
-    A curve is the sum of all rules on a feature and of its learned curve, less what they say of the training rows on
-    average: above zero a value speaks for a class more than usual. Dots are the corners of rules, between which it is
-    straight; learned curves are steps. Categories are bars, or dots of several classes. Of two classes the curve is the
-    log-odds of the second one, filled with the colour of the class that a value speaks for. The grey bars below are the
-    rows.
+    A curve is the sum of all rules on a feature and of its learned curve, minus their average over the training rows:
+    above zero a value supports a class more than the average row does. Dots are the corners of rules, between which the
+    curve is straight; learned curves are steps. Categories are bars, or dots for several classes. With two classes the
+    curve shows the log-odds of the second class, filled with the colour of the class that a value supports. The grey
+    bars below show the density of the rows.
 
     A map is the sum of the rules and the learned map on two features: white where they add nothing, otherwise the
     colour of the class that is spoken for, paler in cells of a learned map without training rows. Rules on three
@@ -78,14 +78,14 @@ def plot_shapes(
     estimator : FERLClassifier
         Fitted.
     features : sequence of int or str, default=None
-        Draw only what is said of these features, by number or name, alone or together with others. None: all.
+        Draw only curves and maps of these features, by number or name, alone or together with others. None: all.
     max_features : int, default=12
-        Draw at most so many curves and maps, the most important first.
+        Largest number of curves and maps, the most important first.
     X : array-like or data frame of shape (n_samples, n_features), default=None
-        Rows whose density is drawn. None: the training rows that the model keeps. Of a large table these are rows that
-        cover the others, among which unusual rows are more frequent than among all rows.
+        Rows whose density is drawn. None: the training rows that the model keeps. For a large table these rows are
+        chosen to cover the others, so unusual rows are more frequent among them than among all rows.
     feature_names, class_names : sequence of str, default=None
-        Names to print; by default those of the training table, and the labels.
+        Names to print; by default the names in the training table, and the labels.
     figure : matplotlib Figure, default=None
         Where to draw; by default a new one.
 
@@ -261,7 +261,7 @@ class _Sheet:
             ax.set_xlabel(f"{len(lines) - len(chosen)} more, about which less is said", fontsize=7)
 
     def _draw_product(self, ax: Axes, shape: Interaction) -> float:
-        """Rules that ask one feature twice: conditions multiply, so that the line bends between corners too."""
+        """Rules with two conditions on one feature: conditions multiply, so the line bends between corners too."""
         side = self._side(shape, 0)
         lines = self.lines(shape.at(side.values))
         for line, colour in zip(lines.T, self.line_colours, strict=True):
@@ -337,7 +337,7 @@ class _Sheet:
 
 
 def _fill(ax: Axes, values: Floats, line: Floats, colours: list[str]) -> None:
-    """Fill a line down to zero: above it in the colour of the second class, below it in that of the first."""
+    """Fill a line down to zero: above it with the colour of the second class, below it with the colour of the first."""
     turn = np.flatnonzero(line[:-1] * line[1:] < 0)  # where it crosses zero: areas end there
     share = line[turn] / (line[turn] - line[turn + 1])
     values = np.insert(values, turn + 1, values[turn] + share * (values[turn + 1] - values[turn]))

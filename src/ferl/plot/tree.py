@@ -50,7 +50,7 @@ _TOP = 0.36
 _SHARES = 1.15
 _NAME, _NUMBER = 8.0, 7.0  # points
 _LONGEST_NAME, _LONGEST_CONDITION = 20, 48
-_SMALLEST = 0.35  # size of the letters, beside that of the sheet
+_SMALLEST = 0.35  # size of the letters, relative to the sheet
 _MAX_LEGEND = 14
 _BAND = "#8f9ba5"  # where both sides of a split fire: no colour, since those are classes
 _SIDE = "#d5dbe0"  # membership of the left side, or of a word
@@ -130,16 +130,16 @@ def plot_tree(
     estimator : FERLClassifier
         Fitted.
     feature_names, class_names : sequence of str, default=None
-        Names to print; by default those of the training table, and the labels.
+        Names to print; by default the names in the training table, and the labels.
     max_depth : int, default=None
         Fold up what lies below this depth; 0 is the root alone.
     max_rules : int, default=50
-        Draw at most this many ends of paths, the heaviest subtrees unfolded first; the others say how many rules they
-        hold. None: all. On Axes that are too small for so many rows more is folded up, so that no texts overlap.
+        Draw at most this many ends of paths, the heaviest subtrees unfolded first; folded subtrees show their number of
+        rules. None: all. On small Axes more subtrees are folded, so no texts overlap.
     min_weight : float, default=0.0
-        Fold up subtrees that have less than this share of the training weight: 0.02 leaves out what a few rows decide.
+        Fold up subtrees that have less than this share of the training weight.
     decimals : int, default=None
-        Digits after the point of thresholds; by default as many as a band's half-width gives meaning to.
+        Digits after the point of thresholds; by default enough digits for the half-width of the band.
     ax : matplotlib Axes, default=None
         Where to draw; by default on a new figure, which is as large as the tree needs.
 
@@ -200,12 +200,12 @@ class _Drawing:
         self.height = _TOP + self.row * len(layout.ends)
 
     def ratio_on(self, ax: Axes) -> float:
-        """Size of Axes beside that of the sheet."""
+        """Size of Axes relative to the sheet."""
         size = ax.get_position().size * cast("Figure", ax.figure).get_size_inches()
         return float(min(size[0] / self.width, size[1] / self.height))
 
     def draw(self, ax: Axes, scale: float) -> None:
-        """Draw everything, letters in this proportion to those of a sheet of its full size."""
+        """Draw everything, with letters scaled by this factor."""
         self.ax, self.scale = ax, scale
         ax.set_xlim(0, self.width)
         ax.set_ylim(self.height, 0)
@@ -380,20 +380,20 @@ def plot_memberships(
     """How much each value of a feature belongs to a word, or to the left side of a split.
 
     Models in words: a line for each word of the feature. Trees with learned splits: a line for each split on it, which
-    falls from one to zero inside the band; where lines are many, those of the heaviest splits. Features that are
-    categories: a group of bars for each category, of its memberships in the left sides of the splits (or in the words
-    that rules use).
+    falls from one to zero inside the band; with many splits, only the heaviest ones are drawn. Categorical features: a
+    group of bars for each category, with its memberships in the left sides of the splits (or in the words that rules
+    use).
 
     Parameters
     ----------
     estimator : FERLClassifier
         Fitted.
     feature : int or str
-        Its number or its name.
+        Number or name of the feature.
     feature_names : sequence of str, default=None
-        Names of the features; by default those of the training table.
+        Names of the features; by default the names in the training table.
     max_splits : int, default=6
-        Draw at most so many splits.
+        Largest number of splits to draw.
     ax : matplotlib Axes, default=None
         Where to draw; by default on a new figure.
 
@@ -461,7 +461,7 @@ def _conditions_on(tree: FuzzyTree, feature: int) -> NDArray[np.intp]:
 
 
 def _span(tree: FuzzyTree, feature: int, ends: Sequence[float]) -> tuple[float, float]:
-    """Values to draw: those that training rows had at any condition on the feature, and all ends of its sets."""
+    """Values to draw: the values of training rows at any condition on the feature, and all ends of its sets."""
     seen = tree.support[tree.feature == feature].ravel()
     values = [value for value in (*seen.tolist(), *ends) if math.isfinite(value)]
     low, high = min(values), max(values)
