@@ -253,3 +253,15 @@ def test_other_kinds_of_models_are_refused():
 
     with pytest.raises(ValueError, match="Other has no form in SQL or plain code"):
         add_answers(object.__new__(Other), None, Wanted())
+
+
+def test_a_missing_date_is_answered():
+    rng = np.random.default_rng(0)
+    days = pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 900, 300), unit="D")
+    table = pd.DataFrame({"when": days, "b": rng.normal(size=300)})
+    clf = FERLClassifier(random_state=0).fit(table, np.where(table["when"].dt.month > 6, "s", "w"))
+    names: dict = {}
+    exec(export_python(clf), names)
+    row = pd.DataFrame({"when": pd.to_datetime([None]), "b": [1.0]})
+    found = names["predict"]({"when": None, "b": 1.0})["probability"]
+    assert list(found.values()) == pytest.approx(clf.predict_proba(row)[0].tolist())

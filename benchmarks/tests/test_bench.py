@@ -36,7 +36,7 @@ OURS = [
     "FERL-deep, vote",
     "FERL-deep",
 ]
-OURS += [*(f"FERL-wide, {n_rules} rules" for n_rules in (6, 10, 15, 25, 50)), "FERL-wide"]
+OURS += [*(f"FERL-wide, {n_rules} rules" for n_rules in (6, 10, 15, 25, 50)), "FERL-wide", "FERL-wide with cases"]
 METHODS = [
     "C4.5",
     "CART",
@@ -53,6 +53,8 @@ METHODS = [
     "FURIA",
     "Fuzzy-UCS (DS)",
     "HSTree",
+    "k-NN",
+    "Evidential k-NN",
     "Logistic regression",
     "MLP(64)",
     "NCC",

@@ -66,9 +66,9 @@ def test_every_file_of_the_folder_is_a_table() -> None:
     assert all(table.minutes > 0 and table.summary.endswith(".") for table in tables.values())
 
 
-def test_the_tables_of_all_together_take_less_than_five_hours() -> None:
+def test_the_tables_of_all_together_take_less_than_six_hours() -> None:
     by_name_only = [table for table in all_tables().values() if table.needs_suite or table.has_sizes]
-    assert sum(table.minutes for table in all_tables().values() if table not in by_name_only) < 300
+    assert sum(table.minutes for table in all_tables().values() if table not in by_name_only) < 360
 
 
 def test_a_table_is_found_by_either_spelling_and_an_unknown_one_is_named() -> None:

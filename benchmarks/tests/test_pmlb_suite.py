@@ -144,7 +144,7 @@ def test_the_page_has_ranks_tests_times_and_a_picture(folder: Path, tmp_path: Pa
         assert f"\n## {title}\n" in page
     assert "Wilcoxon's signed-rank test" in page
     assert "Critical difference: " in page
-    assert "Methods of the suite that this run left out: CatBoost, " in page
+    assert "Methods of the suite that this run left out: FERL-wide with cases, CatBoost, " in page
     assert "Tables of the suite that this run left out: GAMETES" in page
     assert "| Random forest | 3 |" in page
     assert (tmp_path / "out" / "frontier_pmlb.png").stat().st_size > 5_000

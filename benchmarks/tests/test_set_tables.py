@@ -94,7 +94,7 @@ def test_the_credal_table_has_native_and_conformal_rows_and_says_what_could_not_
     text = markdown(report)
     assert "| NCC |" in text
     assert "[0.91]" in text
-    assert "Columns: 1 FERL-wide; 2 FERL-wide, 50 rules" in text
+    assert "Columns: 1 FERL-wide; 2 FERL-wide with cases; 3 FERL-wide, 50 rules" in text
     assert "| blobs |" in text
 
 

@@ -100,7 +100,7 @@ def test_the_frontier_has_goals_and_a_line_of_wide_rules(request_of: Request) ->
     assert report.draw is not None
     report.draw(figure)
     (axes,) = figure.axes
-    assert {"FERL-wide", "FERL-wide, 10 rules", "CART", "EBM"} <= {text.get_text() for text in axes.texts}
+    assert {"FERLClassifier()", "max_rules=10", "CART", "EBM"} <= {text.get_text() for text in axes.texts}
     assert [10.0, 40.0] in [list(line.get_xdata()) for line in axes.lines]
     assert axes.get_ylim()[0] < 81 < 90 < axes.get_ylim()[1]
 

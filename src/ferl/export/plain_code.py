@@ -187,6 +187,10 @@ from math import floor, isinf, ldexp, nan
 from struct import pack, unpack
 
 
+def ferl_floor(x):
+    return float(floor(x)) if x == x else x  # a missing value stays missing
+
+
 def ferl_clip(item):
     return (item if item < 1.0 else 1.0) if item > 0.0 else 0.0
 
@@ -401,7 +405,7 @@ class _PythonPrinter(_CodePrinter):
         return f"max({', '.join(map(self.text, item.args))})"
 
     def of_floor(self, item: Value) -> str:
-        return f"float(floor({_bare(self.text(item.args[0]))}))"
+        return f"ferl_floor({_bare(self.text(item.args[0]))})"
 
     def of_entry(self, item: Value) -> str:
         return f"{self.table(item.data)}[int({self.text(item.args[0])})]"

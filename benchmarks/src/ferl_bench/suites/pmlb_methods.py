@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -64,17 +63,12 @@ def _rival(name: str, fit: Any, *packages: str, code: tuple[str, ...] = (), **ot
 
 
 _KNOWN = {method.name: method for method in rivals.METHODS}
-_CASES = (
-    (_rival("FERL-wide with cases", fit_cases, size=size, is_ours=True),)
-    if "cases" in signature(FERLClassifier).parameters
-    else ()
-)
 _EBM_CODE, _XGBOOST_CODE = ("ferl_bench/methods/ebm_defaults.py",), ("ferl_bench/methods/xgboost.py",)
 _BLACK: dict[str, Any] = {"is_interpretable": False}
 
 METHODS = (
     _KNOWN["FERL-wide"],
-    *_CASES,
+    _rival("FERL-wide with cases", fit_cases, size=size, is_ours=True),
     _rival("CatBoost", fit_catboost, "catboost", budget_minutes=SLOW, **_BLACK),
     _rival("XGBoost", Boosted, "xgboost", code=_XGBOOST_CODE, **_BLACK),
     _rival("LightGBM", fit_lightgbm, "lightgbm", **_BLACK),
