@@ -39,7 +39,8 @@ class SimilarCases(Readable):
     distance : ndarray of shape (n_samples, n)
         How far the case is from the row, in usual distances between training rows; 0: all values that count are equal.
     adds : ndarray of shape (n_samples, n)
-        By how much the case raises the score of its class: the score less that without the case.
+        What the case adds to the score of its class. The cases of the class of the nearest one add up to what the vote
+        adds to the score of this class.
     values : tuple of tuple of list
         For each row and case, the values of the features; None where one is missing.
     differs : tuple of tuple of tuple of str
@@ -164,32 +165,21 @@ def _differs(model: RuleModel, cases: Cases, row: Floats, index: Ints, names: li
 
 
 def _adds(cases: Cases, index: Ints, distance: Floats, n: int) -> list[float]:
-    """By how much each of the nearest cases raises the score of its class."""
-    whole, found = _vote_scores(cases, index, distance), []
-    for k in range(n):
-        others = np.arange(len(index)) != k
-        without = _vote_scores(cases, index[others], distance[others])
-        found.append(float((whole - without)[cases.label[index[k]]]))
-    return found
-
-
-def _vote_scores(cases: Cases, index: Ints, distance: Floats) -> Floats:
-    """What some cases would add to the scores, shape (n_classes,), were they all; the nearest come first."""
-    out = np.zeros(len(cases.usual))
-    if not len(index):
-        return out
+    """What each of the nearest cases adds to the score of its class: the share of its vote in what its class gets."""
     first = np.unique(cases.place_of_case[index], return_index=True)[1]
-    apart, label = np.sort(distance[first]), cases.label[index]
+    apart, label, found = np.sort(distance[first]), cases.label[index], np.zeros(len(index))
     for most, strength in zip(N_NEAREST, cases.strength.tolist(), strict=True):
-        n = min(most, len(apart) - 1)
-        if apart[n] > 0:
-            closeness = np.maximum(1 - distance / apart[n], 0.0)
+        k = min(most, len(apart) - 1)
+        if apart[k] > 0:
+            closeness = np.maximum(1 - distance / apart[k], 0.0)
         else:
-            closeness = np.where(distance == 0, n / max(int((apart == 0).sum()), 1), 0.0)
-        vote = np.bincount(label, cases.weight[index] * closeness, minlength=len(out))
+            closeness = np.where(distance == 0, k / max(int((apart == 0).sum()), 1), 0.0)
+        counts = cases.weight[index] * closeness
+        vote = np.bincount(label, counts, minlength=len(cases.usual))
         evidence = np.log((vote / cases.frequency + 1) / (vote.sum() + 1))
-        out += strength * (evidence - evidence.mean())
-    return out
+        share = np.divide(counts, vote[label], out=np.zeros_like(counts), where=vote[label] > 0)
+        found += strength * share * (evidence - evidence.mean())[label]
+    return [float(own) for own in found[:n]]
 
 
 def nearest_classes(model: RuleModel, row: Floats, label: int) -> tuple[int, int]:
