@@ -28,6 +28,7 @@ from ferl.plot import (
     plot_reliability,
     plot_risk_coverage,
     plot_shapes,
+    plot_similar,
 )
 
 matplotlib.use("Agg")  # pictures go to files
@@ -125,6 +126,16 @@ def novelty():
     save(figure, "novelty", dpi=90)
 
 
+def similar():
+    """Handwritten digits, and the most similar known ones."""
+    X, y = load_digits(return_X_y=True)
+    clf = FERLClassifier(cases=True, random_state=0).fit(X[::3], y[::3])
+    rows = X[1::3][np.isin(y[1::3], (1, 7, 8))][:6]
+    figure, ax = sheet(6.4, 3.6)
+    plot_similar(clf, rows, ax=ax)
+    save(figure, "similar", dpi=90)
+
+
 def evidence():
     """Three flowers: one clear, one between two kinds, one that is none."""
     clf = FERLTreeClassifier("medium", random_state=0).fit(FLOWERS, KINDS)
@@ -176,5 +187,5 @@ def curves():
 
 
 FOLDER.mkdir(parents=True, exist_ok=True)
-for draw in (trees, shapes, contributions, novelty, evidence, memberships, regions, curves):
+for draw in (trees, shapes, contributions, novelty, similar, evidence, memberships, regions, curves):
     draw()

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _LEVEL = 0.95  # of the intervals around accuracies
 _MARKERS = "osD^vPX"
 _MOST_STRIPS = 20
+_FEW_CLASSES = 5  # the legend has them all
 
 
 def plot_risk_coverage(
@@ -252,7 +253,10 @@ def plot_similar(estimator: FERLClassifier, X: ArrayLike, *, n: int = 10, ax: Ax
     line = np.broadcast_to(np.arange(n_rows)[:, None], similar.distance.shape)
     for k, label in enumerate(labels):
         is_own = similar.label == label
-        marker, colour = _MARKERS[k % len(_MARKERS)], PALETTE[k % len(PALETTE)]
+        if len(labels) > _FEW_CLASSES and not is_own.any():
+            continue
+        # Classes that share a colour have different markers.
+        marker, colour = _MARKERS[(k + k // len(PALETTE)) % len(_MARKERS)], PALETTE[k % len(PALETTE)]
         shown = shortened(plain(label), 30)
         ax.scatter(similar.distance[is_own], line[is_own], marker=marker, color=colour, s=36, alpha=0.8, label=shown)
     ax.set_yticks(range(n_rows), [f"row {k}" for k in range(n_rows)])
