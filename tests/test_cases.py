@@ -477,6 +477,13 @@ def test_explanations_have_a_line_on_cases(of_mixed: tuple[FERLClassifier, pd.Da
         assert "Similar known cases" in str(story)
 
 
+def test_a_row_without_values_is_like_no_case(clustered: tuple[FERLClassifier, Floats, NDArray[np.int64]]) -> None:
+    clf, X, _ = clustered
+    story = clf.explain([np.nan] * X.shape[1])
+    assert story.cases == ()
+    assert "most similar known rows" not in str(story)
+
+
 def test_a_card_refuses_cases(clustered: tuple[FERLClassifier, Floats, NDArray[np.int64]]) -> None:
     from ferl import export_text
     from ferl.export import export_scorecard, export_sql

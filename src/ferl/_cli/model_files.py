@@ -139,7 +139,7 @@ def _page_of(summary: dict[str, Any], model: Model, with_weights: bool) -> list[
     facts = [
         ("model", summary["model"]),
         ("rules", f"{summary['n_rules']}{conditions}"),
-        *([("curves and maps", model.size_beside_rules)] if model.size_beside_rules else []),
+        *([("beside the rules", model.size_beside_rules)] if model.size_beside_rules else []),
         ("classes", _listed(labels)),
         ("training weight", f"{summary['training_weight']:,.1f}".removesuffix(".0")),
         ("training rows kept", f"{kept:,}" + (", as exemplars for novelty" if kept else "")),

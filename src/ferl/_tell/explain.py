@@ -108,8 +108,8 @@ def _(
 
 def _similar(model: RuleModel, row: Floats, balance: Balance, best: int, rival: int | None) -> dict[str, Any]:
     """What the most similar known cases were, where the model has some."""
-    if model.cases is None or rival is None:
-        return {}
+    if model.cases is None or rival is None or np.isnan(row[0, model.cases.read_columns]).all():
+        return {}  # a row without values is like no case more than like another
     added = next(own for part, own in balance.between(best, rival).moved if part.feature == CASES_NAME)
     return {"cases": (case_line(model, row, best, added),), "similar": similar_cases(model, row, N_SIMILAR, 1)}
 

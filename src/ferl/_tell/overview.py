@@ -166,6 +166,8 @@ class Overview(Readable):
         named = f"{spoken(self.target)}: " if self.target else ""
         rules = f"{named}{', '.join(own for own in (counted(len(self.rules), 'rule'), self.beside_rules) if own)}"
         if not self.importances:
+            if "known case" in self.beside_rules:
+                return f"{rules}: the vote of similar cases alone decides."
             return f"{rules}, and no feature matters: all rows get the same answer."
         name, share = self.importances[0]
         n_used, n_all = len(self.importances), self.n_features
