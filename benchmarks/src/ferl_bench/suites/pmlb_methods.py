@@ -26,7 +26,7 @@ _CODE = ("ferl_bench/suites/protocol.py", "ferl_bench/suites/rivals.py", "ferl_b
 
 def fit_cases(frame: pd.DataFrame, y: NDArray[np.int64], seed: int) -> Any:
     """Fit rules with cases."""
-    return FERLClassifier(**{"cases": True}, random_state=seed, n_jobs=1).fit(frame, y)  # type: ignore[arg-type]
+    return FERLClassifier(cases=True, random_state=seed, n_jobs=1).fit(frame, y)
 
 
 def fit_catboost(frame: pd.DataFrame, y: NDArray[np.int64], seed: int) -> Any:

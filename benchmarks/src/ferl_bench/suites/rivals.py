@@ -15,7 +15,7 @@ from ferl_bench.method import Method
 from ferl_bench.methods.ferl import size
 
 N_TREES = 100
-N_BAGS, N_PAIRS = 4, 10  # those of the row EBM of the frontier
+N_BAGS, N_PAIRS = 4, 10  # as in the row EBM of the frontier
 HOLE = "(missing)"
 _CODE = ("ferl_bench/suites/protocol.py", "ferl_bench/suites/rivals.py")
 
@@ -33,7 +33,7 @@ def ferl_sets(fitted: Any, frame: Any) -> NDArray[np.bool_]:
 
 
 class Categorised:
-    """LightGBM on pandas categories: those of the fitting rows; any other is missing."""
+    """LightGBM on pandas categories; a category that the fitting rows lack is missing."""
 
     def __init__(self, frame: pd.DataFrame, y: NDArray[np.int64], seed: int) -> None:
         texts = [name for name in frame.columns if name.startswith("c")]
@@ -57,7 +57,7 @@ def fit_lightgbm(frame: pd.DataFrame, y: NDArray[np.int64], seed: int) -> Any:
 
 
 class Nominal:
-    """EBM, told which columns are categories: by their looks, those of numbers alone would be numbers."""
+    """EBM with its categories declared: without that it reads text of digits as numbers."""
 
     def __init__(self, frame: pd.DataFrame, y: NDArray[np.int64], seed: int) -> None:
         kinds = ["nominal" if name.startswith("c") else "continuous" for name in frame.columns]
