@@ -196,9 +196,56 @@ def test_later_years_are_judged_by_their_calendar(fitted):
 def test_days_are_learned_beyond_the_rules():
     X, y, _ = journeys(6000)
     kinds = [own.kind for own in FERLClassifier(random_state=0).fit(X, y).model_.derived]
-    assert kinds == ["category", "date", "part", "part", "day"]
+    assert kinds == ["category", "part", "part", "day", "date in range"]
     clf = FERLClassifier(random_state=0).fit(X[:4000], y[:4000])
     assert roc_auc_score(y[4000:] == "late", clf.predict_proba(X[4000:])[:, 1]) > 0.8
+
+
+def storms(n_rows=4000, seed=0):
+    """Times of half a year whose days differ, with the calendar day of a time zone five hours behind; a number."""
+    rng = np.random.default_rng(seed)
+    hours = rng.integers(0, 24 * 180, n_rows)
+    at = pd.Timestamp("2021-01-10") + pd.to_timedelta(hours, unit="h")
+    local = at - pd.Timedelta(hours=5)
+    x = rng.normal(size=n_rows).round(2)
+    # What the number stands for changes in spring.
+    worse = 2 * rng.normal(size=181)[(hours - 5) // 24] + np.where(hours < 24 * 90, 2, -2) * x
+    frame = pd.DataFrame({"at": at, "month": local.month, "day": local.day, "weekday": local.day_of_week, "x": x})
+    return frame, worse + rng.logistic(size=n_rows) > 0
+
+
+def test_rules_read_no_calendar_day_where_days_have_evidence():
+    X, y = storms()
+    model = FERLClassifier(random_state=0).fit(X, y).model_
+    assert [item.kind for item in model.derived] == ["part", "part", "day", "date in range"]
+    assert model.replaced == (0, 1, 2)  # the weekday comes again
+    date = X.shape[1] + 3
+    assert date not in model.tree.feature.tolist()
+    assert [4, date] in model.curves.column.tolist()  # a map of x and the date
+
+
+def test_calendar_columns_stay_where_days_have_no_evidence():
+    X, _ = storms()
+    model = FERLClassifier(random_state=0).fit(X, (X["x"] > 0) ^ (X["day"] > 20)).model_
+    assert model.replaced == (0,)
+    assert "date" in [item.kind for item in model.derived]
+    assert 2 in model.read_columns
+
+
+def test_a_constraint_on_a_calendar_column_is_kept():
+    X, y = storms()
+    clf = FERLClassifier(random_state=0, monotonic_cst={"month": 1}).fit(X, y)
+    assert clf.model_.replaced == (0, 2)
+    scores = [clf.decision_function(X[:200].assign(month=month)) for month in (1, 3, 6, 9)]
+    assert (np.diff(scores, axis=0) >= -1e-12).all()
+
+
+def test_a_new_day_gets_the_answer_of_a_missing_date_but_for_its_calendar():
+    X, y = storms()
+    clf = FERLClassifier(random_state=0).fit(X, y)
+    rows = X[:200].assign(at=X["at"][:200] + pd.Timedelta(days=7 * 52), month=12, day=31)
+    before = rows.assign(at=X["at"][:200] - pd.Timedelta(days=7 * 52), month=2, day=3)
+    np.testing.assert_array_equal(clf.predict_proba(rows), clf.predict_proba(before))
 
 
 def test_parts_need_two_periods():

@@ -23,8 +23,8 @@ Tuning& tuning() {
 }
 
 void make_options(RuleOptions* place, std::size_t max_rules, std::size_t max_conditions, double prune,
-                  double min_rule_worth, int effort, std::vector<int> monotone, const nb::object& words, int n_threads,
-                  std::uint64_t seed, int max_maps, const Tuning* given) {
+                  double min_rule_worth, int effort, std::vector<int> monotone, const nb::object& words,
+                  std::vector<int> curves_only, int n_threads, std::uint64_t seed, int max_maps, const Tuning* given) {
   require(max_rules > 0 && max_conditions >= 1 && max_conditions <= 3,
           "max_rules must be positive, and max_conditions 1, 2 or 3.");
   require(max_maps >= -1, "max_maps must be at least -1, which allows neither curves nor maps.");
@@ -40,6 +40,7 @@ void make_options(RuleOptions* place, std::size_t max_rules, std::size_t max_con
                           effort,
                           std::move(monotone),
                           words_of(words),
+                          std::move(curves_only),
                           checked_threads(n_threads),
                           seed,
                           max_maps,
@@ -75,6 +76,8 @@ nb::dict grow_rules(const Sample& sample, const RuleOptions& options, const nb::
   check_words(options.words, sample);
   require(options.monotone.empty() || (options.monotone.size() == sample.n_columns && sample.n_classes == 2),
           "monotone needs one number per column of X, and two classes.");
+  require(options.curves_only.empty() || options.curves_only.size() == sample.n_columns,
+          "curves_only needs one number per column of X.");
   auto monitor = python_monitor(report);
   rules::LearnedRules found;
   {
@@ -271,6 +274,7 @@ void bind_rules(nb::module_& m) {
       .def_rw("grid_rank_thresholds", &Tuning::grid_rank_thresholds)
       .def_rw("grid_rank_rows", &Tuning::grid_rank_rows)
       .def_rw("grid_few_maps", &Tuning::grid_few_maps)
+      .def_rw("grid_late_maps", &Tuning::grid_late_maps)
       .def_rw("grid_slack", &Tuning::grid_slack)
       .def_rw("grid_spare", &Tuning::grid_spare)
       .def_rw("grid_sure", &Tuning::grid_sure)
@@ -287,7 +291,8 @@ void bind_rules(nb::module_& m) {
   nb::class_<RuleOptions>(m, "RuleOptions")
       .def("__init__", &make_options, nb::kw_only(), "max_rules"_a = 150, "max_conditions"_a = 3, "prune"_a = 0.0015,
            "min_rule_worth"_a = 0.0, "effort"_a = 1, "monotone"_a = std::vector<int>{}, "words"_a.none() = nb::none(),
-           "n_threads"_a = 1, "seed"_a = 0, "max_maps"_a = 25, "tuning"_a.none() = nb::none());
+           "curves_only"_a = std::vector<int>{}, "n_threads"_a = 1, "seed"_a = 0, "max_maps"_a = 25,
+           "tuning"_a.none() = nb::none());
   m.def("grow_rules", &grow_rules, "sample"_a, "options"_a, "report"_a.none());
   m.def("stratified_parts", &stratified_parts, "sample"_a, "n_parts"_a, "turn"_a = 0);
   m.def("refit_rules", &refit_rules, "firing"_a, "target"_a, "weight"_a, "sign"_a, "ridge"_a, "offset"_a, "n_threads"_a,

@@ -68,7 +68,7 @@ nb::dict scan(const Sample& sample, const CMatrix& gradient, const Vector& hessi
   const auto words = words_of(given_words);
   check_words(words, sample);
   const rules::Grid grid =
-      words ? rules::make_word_grid(sample, *words, n, kTuning, pool) : rules::make_grid(sample, n, kTuning, pool);
+      words ? rules::make_word_grid(sample, *words, n, kTuning, pool) : rules::make_grid(sample, n, {}, kTuning, pool);
   rules::Scanner scanner(grid, copy(monotone), kTuning);
   std::vector<Row> rows(n);
   std::vector<std::size_t> features(grid.features.size());
@@ -100,7 +100,7 @@ nb::dict path(const Sample& sample, bool linear, double tau, std::size_t max_con
   std::vector<Row> rows(sample.n_rows);
   std::iota(rows.begin(), rows.end(), 0);
   ThreadPool pool(1, [] {});
-  const rules::Grid grid = rules::make_grid(sample, sample.n_rows, kTuning, pool);
+  const rules::Grid grid = rules::make_grid(sample, sample.n_rows, {}, kTuning, pool);
   const rules::Task task{sample, grid, kTuning, pool, max_conditions};
   rules::Path own(task, rows, {}, {linear, tau}, 0);
   own.grow_to(n_rules);

@@ -126,25 +126,39 @@ std::vector<GridTerm> with_maps(std::vector<GridTerm> terms, const std::vector<B
   return terms;
 }
 
+std::size_t most_maps(const GridOptions& options) { return static_cast<std::size_t>(std::max(options.max_maps, 0)); }
+
+// Curves that are boosted together with maps. A map has at least one column of these curves; its other one may be any
+// of the partners.
+struct Stage {
+  std::vector<GridTerm> curves;
+  std::vector<std::size_t> partners;  // binned columns, ascending
+  std::size_t max_maps;
+};
+
 // Chooses on rows to fit and others, which validate: curves or not, which maps, how many rounds, how coarse.
 class GridChoice {
  public:
-  GridChoice(const std::vector<BinnedColumn>& columns, const std::vector<GridTerm>& curves, GridRows fit,
-             GridRows other, std::vector<double> used, const GridOptions& options, const Tuning& tuning,
-             ThreadPool& pool)
-      : columns_(columns), curves_(curves), fit_(std::move(fit)), other_(std::move(other)), used_(std::move(used)),
-        options_(options), tuning_(tuning), pool_(pool), boost_(boost_options(total_weight(fit_), tuning)),
-        first_p_(fit_.p), first_q_(other_.p) {}
+  GridChoice(const std::vector<BinnedColumn>& columns, const Stage& stage, GridRows& fit, GridRows& other,
+             const std::vector<double>& used, const Tuning& tuning, ThreadPool& pool)
+      : columns_(columns), stage_(stage), curves_(stage.curves), fit_(fit), other_(other), used_(used), tuning_(tuning),
+        pool_(pool), boost_(boost_options(total_weight(fit_), tuning)), first_p_(fit_.p), first_q_(other_.p) {}
 
   Plan run() {
     try_rules();
     try_curves();
     for (Pairs pairs = candidates(); !pairs.empty();) pairs = try_maps(pairs);
-    const Tried found = simplest();
-    Plan plan{!found.tables.empty(), found.pairs, found.curves, found.maps};
-    if (plan.is_used) plan.price = try_merging(found);
+    chosen_ = simplest();
+    Plan plan{!chosen_.tables.empty(), chosen_.pairs, chosen_.curves, chosen_.maps};
+    if (plan.is_used) plan.price = try_merging(chosen_);
     plan.log = std::move(log_);
     return plan;
+  }
+
+  // Gives both rows the probabilities of what was chosen, for the next stage.
+  void apply_choice() {
+    const bool is_used = !chosen_.tables.empty();
+    restore(with_maps(is_used ? curves_ : std::vector<GridTerm>{}, columns_, chosen_.pairs), chosen_.tables);
   }
 
  private:
@@ -203,7 +217,7 @@ class GridChoice {
 
   // The pairs that gain most. If they exceed the maximum number of maps: the pairs worth most after a few rounds.
   Pairs candidates() {
-    const auto most = static_cast<std::size_t>(std::max(options_.max_maps, 0));
+    const std::size_t most = stage_.max_maps;
     const auto paid = static_cast<std::size_t>(total_weight(fit_) / tuning_.weight_per_map);
     const Pairs found = scan(std::min(most == 0 ? 0 : tuning_.grid_candidates, paid));
     if (found.size() <= most) return found;
@@ -231,26 +245,23 @@ class GridChoice {
     return out;
   }
 
-  // Columns whose pairs are scanned: all, or the columns that gain most by themselves or in rules.
-  std::vector<std::size_t> pair_columns(const GridRows& rows) const {
-    std::vector<std::size_t> free;
-    for (const GridTerm& curve : curves_)
-      if (curve.sign == 0) free.push_back(curve.first);
-    return best_columns(columns_, std::move(free), rows, used_, tuning_.grid_pair_columns, pool_);
-  }
-
   // Gain over the residuals that the curves leave, on few cells.
   Pairs scan(std::size_t n_most) {
     if (n_most == 0) return {};
     const std::size_t n_rows = std::max<std::size_t>(tuning_.grid_scan_work / fit_.n_channels, 1000);
     GridRows rows = first_rows(fit_, std::min(tuning_.grid_scan_rows, n_rows));
-    const std::vector<std::size_t> own = pair_columns(rows);
+    // All columns, or those that gain most by themselves or in rules.
+    const std::vector<std::size_t> own =
+        best_columns(columns_, stage_.partners, rows, used_, tuning_.grid_pair_columns, pool_);
     std::vector<std::size_t> n_bins(columns_.size(), 0);
+    std::vector<char> has_curve(columns_.size(), 0);
+    for (const GridTerm& curve : curves_) has_curve[curve.first] = 1;
     for (const std::size_t j : own) n_bins[j] = coarsen(rows, j);
     std::vector<GridTerm> terms;
     for (std::size_t a = 0; a < own.size(); ++a)
       for (std::size_t b = a + 1; b < own.size(); ++b)
-        terms.push_back({own[a], own[b], true, false, 0, n_bins[own[a]], n_bins[own[b]]});
+        if (has_curve[own[a]] || has_curve[own[b]])
+          terms.push_back({own[a], own[b], true, false, 0, n_bins[own[a]], n_bins[own[b]]});
     const std::vector<double> gain = GridBoost(terms, {}, rows, boost_, tuning_, pool_).map_gains();
     std::vector<std::size_t> order(terms.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
@@ -336,16 +347,17 @@ class GridChoice {
   }
 
   const std::vector<BinnedColumn>& columns_;
+  const Stage& stage_;
   const std::vector<GridTerm>& curves_;
-  GridRows fit_, other_;
-  std::vector<double> used_;  // [binned column]: what it is worth in rules
-  const GridOptions& options_;
+  GridRows &fit_, &other_;
+  const std::vector<double>& used_;  // [binned column]: what it is worth in rules
   const Tuning& tuning_;
   ThreadPool& pool_;
   BoostOptions boost_;
   std::vector<float> first_p_, first_q_;    // of the rules: rows to fit, others
   std::vector<float> curves_p_, curves_q_;  // of rules and curves
   std::vector<Tried> tried_;                // rules, curves, then maps, the most first
+  Tried chosen_ = {};
   std::vector<std::pair<std::string, double>> log_;
 };
 
@@ -530,35 +542,60 @@ ChoiceRows choice_rows(const Sample& sample, const std::vector<Row>& fit, const 
   return out;
 }
 
-// The curves of all columns, or of the best columns if there are hundreds.
-std::vector<GridTerm> curves_of(const std::vector<BinnedColumn>& columns, const GridRows& rows,
-                                const std::vector<double>& used, const GridOptions& options, const Tuning& tuning,
-                                ThreadPool& pool) {
+// The curves of all columns, or of the best columns if there are hundreds, in one stage or two: columns that conditions
+// do not read come last, so that they explain only what the others leave over.
+std::vector<Stage> stages_of(const std::vector<BinnedColumn>& columns, const GridRows& rows,
+                             const std::vector<double>& used, const GridOptions& options, const Tuning& tuning,
+                             ThreadPool& pool) {
   std::vector<std::size_t> own(columns.size());
   std::iota(own.begin(), own.end(), std::size_t{0});
-  std::vector<GridTerm> out;
+  Stage first{{}, {}, most_maps(options)}, last = first;
   for (const std::size_t j : best_columns(columns, std::move(own), rows, used, tuning.grid_columns, pool)) {
     const auto column = static_cast<std::size_t>(columns[j].bins.column);
-    out.push_back(curve_of(columns, j, options.monotone.empty() ? 0 : options.monotone[column]));
+    const bool is_last = !options.curves_only.empty() && options.curves_only[column];
+    const int sign = options.monotone.empty() ? 0 : options.monotone[column];
+    (is_last ? last : first).curves.push_back(curve_of(columns, j, sign));
+    if (sign != 0) continue;
+    last.partners.push_back(j);
+    if (!is_last) first.partners.push_back(j);
   }
-  return out;
+  if (last.curves.empty()) return {first};
+  first.max_maps -= std::min(first.max_maps, tuning.grid_late_maps);
+  return {first, last};
 }
 
-// The curves and maps of a plan, boosted from the probabilities of the model's rules as far as the plan went.
-LearnedGrids learned(const std::vector<BinnedColumn>& columns, const std::vector<GridTerm>& curves, const Plan& plan,
-                     GridRows rows, int n_classes, const Tuning& tuning, ThreadPool& pool) {
+// What was learned so far: terms, and what they add.
+struct Boosted {
+  std::vector<GridTerm> terms;
+  std::vector<GridTable> tables;
+};
+
+// Boosts the curves and maps of a plan from the probabilities of the rows, as far as the plan went, and changes these.
+void boost_stage(const std::vector<BinnedColumn>& columns, const Stage& stage, const Plan& plan, bool is_last,
+                 GridRows& rows, const Tuning& tuning, ThreadPool& pool, Boosted& to) {
   const BoostOptions options = boost_options(total_weight(rows), tuning);
-  GridBoost first(curves, {}, rows, options, tuning, pool);
-  first.up_to(plan.curves);
-  GridBoost second(with_maps(curves, columns, plan.pairs), first.tables(), rows, options, tuning, pool);
-  if (!plan.pairs.empty()) second.up_to(plan.maps);
-  std::vector<GridTable> tables = second.tables();
-  if (plan.price > 0)
-    pool.run(tables.size(), true, [&](std::size_t t) {
-      const GridTerm& term = second.terms()[t];
-      tables[t] = merged(tables[t], sum_cells(rows, term).h, term, rows.n_channels, plan.price);
-    });
-  return GridWriter(columns, second.terms(), std::move(tables), rows, n_classes).written();
+  std::vector<GridTable> tables;
+  std::vector<GridTerm> terms = stage.curves;
+  if (plan.is_used) {
+    const std::vector<float> p = rows.p;
+    GridBoost first(stage.curves, {}, rows, options, tuning, pool);
+    first.up_to(plan.curves);
+    GridBoost second(with_maps(stage.curves, columns, plan.pairs), first.tables(), rows, options, tuning, pool);
+    if (!plan.pairs.empty()) second.up_to(plan.maps);
+    tables = second.tables(), terms = second.terms();
+    if (plan.price > 0)
+      pool.run(tables.size(), true, [&](std::size_t t) {
+        tables[t] = merged(tables[t], sum_cells(rows, terms[t]).h, terms[t], rows.n_channels, plan.price);
+      });
+    if (!is_last) {
+      rows.p = p;
+      apply(rows, terms, tables, pool);
+    }
+  }
+  for (std::size_t t = 0; t < terms.size(); ++t) {  // curves that are not used may get main effects of later maps
+    to.tables.push_back(plan.is_used ? std::move(tables[t]) : GridTable(terms[t].n_cells() * rows.n_channels, 0.0));
+    to.terms.push_back(terms[t]);
+  }
 }
 
 }  // namespace
@@ -570,27 +607,35 @@ LearnedGrids learn_grids(const Sample& sample, const WeightedRules& validated, c
   if (columns.empty()) return {};
   const std::size_t e = n_channels(sample.n_classes);
   const std::vector<double> used = worth_in_rules(sample, columns, validated);
-  std::vector<GridTerm> curves;
-  Plan plan;
+  std::vector<Stage> stages;
+  std::vector<Plan> plans;
+  LearnedGrids out;
   {
     const std::size_t n_most = std::max(tuning.grid_choice_work / e, tuning.grid_least_rows);
     const ChoiceRows rows = choice_rows(sample, fit, other, n_most, tuning);
     const auto rows_of = [&](const std::vector<Row>& own) {
       return grid_rows(sample, columns, own, chances(sample, validated, own, pool), pool);
     };
-    GridRows fitted = rows_of(rows.fit);
-    curves = curves_of(columns, fitted, used, options, tuning, pool);
-    plan = GridChoice(columns, curves, std::move(fitted), rows_of(rows.other), used, options, tuning, pool).run();
+    GridRows fitted = rows_of(rows.fit), validating = rows_of(rows.other);
+    stages = stages_of(columns, fitted, used, options, tuning, pool);
+    for (Stage& stage : stages) {
+      for (const Plan& before : plans) stage.max_maps = most_maps(options) - before.pairs.size();
+      GridChoice choice(columns, stage, fitted, validating, used, tuning, pool);
+      plans.push_back(choice.run());
+      if (plans.size() < stages.size()) choice.apply_choice();
+      out.log.insert(out.log.end(), plans.back().log.begin(), plans.back().log.end());
+    }
   }
-  LearnedGrids out;
-  if (plan.is_used) {
-    std::vector<Row> rows(std::min(sample.n_rows, std::max(tuning.grid_work / e, tuning.grid_least_rows)));
-    std::iota(rows.begin(), rows.end(), Row{0});
-    GridRows first = first_grid_rows(sample, columns, rows.size(), chances(sample, last, rows, pool));
-    out = learned(columns, curves, plan, std::move(first), sample.n_classes, tuning, pool);
-  }
-  out.log = std::move(plan.log);
-  return out;
+  if (std::none_of(plans.begin(), plans.end(), [](const Plan& plan) { return plan.is_used; })) return out;
+  std::vector<Row> rows(std::min(sample.n_rows, std::max(tuning.grid_work / e, tuning.grid_least_rows)));
+  std::iota(rows.begin(), rows.end(), Row{0});
+  GridRows all = first_grid_rows(sample, columns, rows.size(), chances(sample, last, rows, pool));
+  Boosted found;
+  for (std::size_t k = 0; k < stages.size(); ++k)
+    boost_stage(columns, stages[k], plans[k], k + 1 == stages.size(), all, tuning, pool, found);
+  LearnedGrids written = GridWriter(columns, found.terms, std::move(found.tables), all, sample.n_classes).written();
+  written.log = std::move(out.log);
+  return written;
 }
 
 }  // namespace ferl::rules

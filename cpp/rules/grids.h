@@ -32,8 +32,9 @@ struct LearnedGrids {
 };
 
 struct GridOptions {
-  int max_maps = 25;               // 0: curves alone
-  std::vector<int> monotone = {};  // [column]; empty: none
+  int max_maps = 25;                  // 0: curves alone
+  std::vector<int> monotone = {};     // [column]; empty: none
+  std::vector<int> curves_only = {};  // [column]: 1: rules do not read it; empty: none
 };
 
 // validated: rules of a path on `fit`, rows of the sample, which none of `other` belongs to; their weights were fitted

@@ -22,7 +22,7 @@ constexpr std::uint64_t kSeedsPerTurn = 64;  // more than there are parts, each 
 Grid make_candidates(const Sample& sample, const RuleOptions& options, ThreadPool& pool) {
   const std::size_t n_scanned = std::max(options.tuning.most_path_rows, options.tuning.path_rows);
   const std::size_t n_located = 2 * (n_scanned + static_cast<std::size_t>(sample.n_classes));
-  if (!options.words) return make_grid(sample, n_located, options.tuning, pool);
+  if (!options.words) return make_grid(sample, n_located, options.curves_only, options.tuning, pool);
   const auto& words = *options.words;
   return make_word_grid(sample, options.max_conditions == 1 ? without_opposites(words) : words, n_located,
                         options.tuning, pool);
@@ -96,10 +96,10 @@ void add_grids(const Task& task, const Choices& choices, const RuleOptions& opti
   };
   const std::vector<double> weight = per_class(choices.weights.v, n_classes),
                             prior = per_class(choices.weights.b, n_classes);
-  out.grids =
-      learn_grids(task.sample, {rules, weight, prior}, part(0, rows.n_fit), part(rows.n_fit_padded, rows.n_other),
-                  {out.rules, out.weight, out.prior},
-                  {options.max_conditions == 1 ? 0 : options.max_maps, options.monotone}, task.tuning, task.pool);
+  out.grids = learn_grids(task.sample, {rules, weight, prior}, part(0, rows.n_fit),
+                          part(rows.n_fit_padded, rows.n_other), {out.rules, out.weight, out.prior},
+                          {options.max_conditions == 1 ? 0 : options.max_maps, options.monotone, options.curves_only},
+                          task.tuning, task.pool);
   for (std::size_t c = 0; c < out.grids.prior.size(); ++c) out.prior[c] += out.grids.prior[c];
 }
 

@@ -22,6 +22,7 @@ struct RuleOptions {
   int effort = 1;                  // models of other seeds and other parts that are averaged, at the size of one
   std::vector<int> monotone = {};  // [column], two classes: sign of the second one's score; empty: none
   std::optional<std::vector<Condition>> words = {};  // the allowed conditions; none: ramps and sets of categories
+  std::vector<int> curves_only = {};  // [column]: 1: curves and maps read it, conditions do not; empty: none
   int n_threads = 1;
   std::uint64_t seed = 0;
   int max_maps = 25;  // 0: curves alone; -1: neither curves nor maps

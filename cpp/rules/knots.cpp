@@ -161,12 +161,14 @@ std::vector<double> choose_knots(const Sample& sample, Column column, std::size_
   return knots;
 }
 
-Grid make_grid(const Sample& sample, std::size_t n_located, const Tuning& tuning, ThreadPool& pool) {
+Grid make_grid(const Sample& sample, std::size_t n_located, const std::vector<int>& is_left_out, const Tuning& tuning,
+               ThreadPool& pool) {
   const std::size_t n = sample.n_rows, most = knots_per_feature(sample, tuning);
   std::vector<Feature> found(sample.n_columns);
   const std::size_t chunk = std::max<std::size_t>(1, 20'000 / n);  // columns a task
   pool.run((sample.n_columns + chunk - 1) / chunk, n * sample.n_columns > tuning.share_grid, [&](std::size_t task) {
     for (std::size_t j = task * chunk; j < std::min((task + 1) * chunk, sample.n_columns); ++j) {
+      if (!is_left_out.empty() && is_left_out[j]) continue;
       const auto column = static_cast<Column>(j);
       if (sample.n_categories[j] > 0) {
         found[j] = categorical_feature(sample, column);

@@ -55,7 +55,9 @@ std::size_t knots_per_feature(const Sample& sample, const Tuning& tuning);
 // column is constant.
 std::vector<double> choose_knots(const Sample& sample, Column column, std::size_t most, const Tuning& tuning);
 
-// The grid holds the positions of the first n_located rows.
-Grid make_grid(const Sample& sample, std::size_t n_located, const Tuning& tuning, ThreadPool& pool);
+// The grid holds the positions of the first n_located rows. It leaves out the columns whose entry in `is_left_out` is
+// not zero; empty: none.
+Grid make_grid(const Sample& sample, std::size_t n_located, const std::vector<int>& is_left_out, const Tuning& tuning,
+               ThreadPool& pool);
 
 }  // namespace ferl::rules

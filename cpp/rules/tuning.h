@@ -333,6 +333,8 @@ struct Tuning {
   std::size_t grid_rank_thresholds = 5, grid_rank_rows = 100'000;
   // This number of maps, or fewer, is not halved any more. Prototype.
   std::size_t grid_few_maps = 3;
+  // Maps that are kept for columns that rules do not read, such as dates.
+  std::size_t grid_late_maps = 5;
   // What fewer maps and fewer steps may cost: a part of a standard error, or of what was gained. Prototype.
   double grid_slack = 0.3, grid_spare = 0.02;
   // Standard errors that curves and maps must gain; otherwise the model has rules alone. Prototype.

@@ -242,6 +242,7 @@ class RuleOptions:
         effort: int = 1,
         monotone: list[int] = [],
         words: tuple[Ints, Floats] | None = None,  # columns and trapezoids of the words that conditions are
+        curves_only: list[int] = [],  # 1: curves and maps read the column, conditions do not
         n_threads: int = 1,
         seed: int = 0,
         max_maps: int = 25,

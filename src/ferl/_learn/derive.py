@@ -7,7 +7,9 @@ over variance zero, the column is noise, and there is no evidence. New rows get 
 rows that rules are learned on get the evidence of all other folds, so no row depends on its own label.
 
 Dates are read within the training range only, by their calendar parts, and by the evidence of single days beyond the
-rules: there p is what rules without it predict.
+rules: there p is what rules without it predict. Where days have evidence, no rule reads a date as a number, nor columns
+that repeat its month or day: such rules describe the training days, and new rows would get the last ones' answers.
+Curves and maps read the date there, after the rules, and a date outside the training range is missing for them.
 """
 
 from __future__ import annotations
@@ -21,12 +23,23 @@ from numpy.typing import NDArray
 
 from ferl import _core
 from ferl._learn.rows import Facts, Orders
-from ferl._tables.derived import MANY_CATEGORIES, MOST_DAYS, CategoryEvidence, DatePart, DayEvidence, Derived, KnownDate
+from ferl._tables.derived import (
+    MANY_CATEGORIES,
+    MOST_DAYS,
+    CategoryEvidence,
+    DateInRange,
+    DatePart,
+    DayEvidence,
+    Derived,
+    KnownDate,
+)
 from ferl._util.arrays import Floats, Ints
 
 N_FOLDS = 5
 LEAST_GAIN = 2.0  # nats of marginal likelihood that evidence must gain
 VARIANCES = (0.0, *(4.0**power for power in range(-6, 3)))  # of evidence; 0: no evidence
+COPY_ROWS, COPY_SHARE = 10_000, 0.99  # a column repeats a part of a date if this share of these rows does
+TIME_ZONES = range(-14, 15)  # hours from the time zone of a date; daylight saving time is within COPY_SHARE
 LEAST_SPAN = {"weekday": 14, "hour": 2, "month": 700, "day of the year": 700}  # days, twice a period or more
 
 
@@ -141,20 +154,51 @@ def _sums(by_class: Floats, share: Floats, classes: range) -> tuple[Floats, Floa
     return by_class[:, list(classes)] - p * own, p * (1 - p) * own
 
 
-def date_columns(features: Sequence[int], low: Floats, high: Floats, x: Floats) -> Iterator[NewColumn]:
-    """Dates, and the calendar parts of which training has two periods; ``low`` and ``high``: range of each column."""
+def trend_columns(kind: type[KnownDate], features: Sequence[int], ranges: Floats, x: Floats) -> Iterator[NewColumn]:
+    """Dates as numbers; ``ranges``: the range of each column, shape (n_columns, 2)."""
     for j in features:
-        if low[j] < high[j]:
-            known = KnownDate(j, float(low[j]), float(high[j]))
-            yield NewColumn(known, known.of(x[:, j]))
+        if ranges[j, 0] < ranges[j, 1]:
+            column = kind(j, *ranges[j].tolist())
+            yield NewColumn(column, column.of(x[:, j]))
+
+
+def part_columns(features: Sequence[int], ranges: Floats, x: Floats) -> Iterator[NewColumn]:
+    """The calendar parts of which training has two periods."""
+    for j in features:
         for part, least in LEAST_SPAN.items():
-            if not high[j] - low[j] >= least:
+            if not ranges[j, 1] - ranges[j, 0] >= least:
                 continue
             column = DatePart(j, part)
             numbers = column.of(x[:, j])
             valued = numbers[~np.isnan(numbers)]
             if len(valued) and valued.min() < valued.max():
                 yield NewColumn(column, numbers)
+
+
+def calendar_copies(features: Sequence[int], x: Floats) -> list[int]:
+    """Columns that repeat the year, month or day of dates, in their time zone or another one.
+
+    Parameters
+    ----------
+    features : sequence of int
+        Columns of dates.
+    x : ndarray of shape (n_rows, n_columns)
+        Rows in a random order, of which the first are compared.
+    """
+    x = x[:COPY_ROWS]
+    found = set()
+    for j in features:
+        known = x[np.abs(x[:, j]) <= MOST_DAYS]
+        for hours in TIME_ZONES:
+            days = np.floor(known[:, j] + hours / 24).astype(np.int64).astype("datetime64[D]")
+            month, year = days.astype("datetime64[M]"), days.astype("datetime64[Y]")
+            parts = (year.astype(np.int64) + 1970, month.astype(np.int64) % 12 + 1)
+            parts += ((days - month).astype(np.int64) + 1, (days - year).astype(np.int64) + 1)
+            for part in parts:
+                if len(part) and part.min() < part.max():
+                    is_same = (known == part[:, None]).mean(axis=0) >= COPY_SHARE
+                    found |= set(np.flatnonzero(is_same).tolist())
+    return sorted(found - set(features))
 
 
 def day_columns(

@@ -16,10 +16,11 @@ from ferl._learn.categories import category_conditions, category_order, restore
 from ferl._learn.consequents import consequents, signs
 from ferl._learn.derive import (
     NewColumn,
+    calendar_copies,
     category_columns,
-    date_columns,
     fold_of_groups,
     fold_of_rows,
+    part_columns,
     replaced_features,
 )
 from ferl._learn.rows import Facts, Orders, Rows, Sampling, Summing
@@ -30,6 +31,7 @@ from ferl._models.settings import Settings
 from ferl._models.tree import Categories, Cuts, FuzzyTree, Profile
 from ferl._models.words import LinguisticVariable, WordConditions, arrange, word_conditions
 from ferl._tables import refuse_extreme_scales
+from ferl._tables.derived import DateInRange
 from ferl._util.arrays import Floats, Ints
 from ferl._util.threads import n_threads
 
@@ -111,9 +113,15 @@ class Ground:
                 f"monotonic_cst constrains {name!r}, which holds dates; rules read their weekdays, hours and months, "
                 "which have no direction. Leave it out, or give the days since some date as a number."
             )
-        parts = date_columns(dates, self.sampler.low, self.sampler.high, x)
         evidence = category_columns(self.facts, replaced, self.orders, x, y, weight, self.folds)
-        return replace(self, replaced=replaced).with_columns([*evidence, *parts])
+        return replace(self, replaced=replaced).with_columns([*evidence, *part_columns(dates, self.ranges, x)])
+
+    def without_calendar_copies(self) -> Ground:
+        """The ground without columns that repeat the year, month or day of its dates."""
+        copies = calendar_copies(self.dates, self.drawn.x)
+        if self.constraint is not None:
+            copies = [j for j in copies if not self.constraint[j]]
+        return replace(self, replaced=tuple(sorted({*self.replaced, *copies}))).with_columns([])
 
     @cached_property
     def folds(self) -> NDArray[np.intp]:
@@ -124,6 +132,12 @@ class Ground:
     def dates(self) -> list[int]:
         """The features of dates that are replaced."""
         return [j for j in self.replaced if self.facts.schema.kinds[j].is_date]
+
+    @property
+    def curves_only(self) -> list[int]:
+        """1 for each column that curves and maps read and rules do not; empty: none."""
+        found = [0] * len(self.facts.schema.categories) + [int(type(own) is DateInRange) for own in self.facts.columns]
+        return found if any(found) else []
 
     def with_columns(self, new: Sequence[NewColumn]) -> Ground:
         """The ground with more derived columns, and without the values of the features that are replaced."""

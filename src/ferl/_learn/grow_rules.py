@@ -11,7 +11,7 @@ import numpy as np
 from ferl import _core
 from ferl._learn.cases import chosen_cases, with_cases
 from ferl._learn.consequents import level_columns
-from ferl._learn.derive import NewColumn, day_columns
+from ferl._learn.derive import NewColumn, day_columns, trend_columns
 from ferl._learn.ground import CONDITIONS, UNBOUNDED, Ground
 from ferl._learn.grown import GrownRules, rule_options
 from ferl._learn.near_copies import warn_of_near_copies
@@ -21,7 +21,7 @@ from ferl._models.rule_model import RuleModel
 from ferl._models.settings import RuleSettings
 from ferl._models.terms import CurvesAndMaps, Rules, Terms
 from ferl._models.tree import FuzzyTree
-from ferl._tables.derived import DatePart, DayEvidence
+from ferl._tables.derived import DateInRange, DatePart, DayEvidence, KnownDate
 from ferl._util.arrays import Floats
 from ferl._util.text import listed
 from ferl._util.threads import count_bar, n_threads
@@ -36,9 +36,7 @@ def fit_rules(settings: RuleSettings, rows: Rows) -> RuleModel:
         ground = Ground.prepared(settings, rows)
         if not ground.facts.has_groups:
             warn_of_near_copies(ground.drawn, ground.facts.n_categories)
-        ground = ground.deriving()
-        if days := _days_beyond(settings, ground, report):
-            ground = ground.with_columns(days)
+        ground = _with_dates(settings, ground.deriving(), report)
         settings, choice, strength = chosen_cases(settings, ground, report)
         grown = _core.grow_rules(ground.sample, rule_options(settings, ground), report)
         facts = ground.facts
@@ -81,12 +79,15 @@ def fit_rules(settings: RuleSettings, rows: Rows) -> RuleModel:
 
 def dates_note(model: RuleModel, feature: int) -> str:
     """What becomes of a column of dates, which new rows will leave."""
-    own = [one for one in model.derived if one.feature == feature]
-    parts = listed(["date up to the last one of training", *(one.part for one in own if isinstance(one, DatePart))])
-    days = next((f"{len(one.days):,} days" for one in own if isinstance(one, DayEvidence)), "")
-    name, read = model.feature_names()[feature], f"its {parts}"
-    read += f", and the evidence of {days}, which other days do not have" if days else ""
-    return f"{name!r} holds dates, which new rows will leave: rules read {read}"
+    columns = [item for item in model.derived if item.feature == feature]
+    parts = [item.part for item in columns if isinstance(item, DatePart)]
+    days = next((f"{len(item.days):,} days" for item in columns if isinstance(item, DayEvidence)), "")
+    read = [*parts, f"evidence of {days}, which other days do not have"] if days else ["date", *parts]
+    note = f"{model.feature_names()[feature]!r} holds dates, which new rows will leave: rules read its {listed(read)}"
+    note += "" if days else "; a date outside the training range counts as the nearest one"
+    if any(isinstance(item, DateInRange) for item in columns):
+        note += "; curves and maps read the date, which is missing outside the training range"
+    return note
 
 
 def curves_of(grown: dict[str, Any], ground: Ground) -> CurvesAndMaps | None:
@@ -117,10 +118,22 @@ def recoded(curves: CurvesAndMaps, orders: Orders) -> CurvesAndMaps:
     return replace(curves, value=value, support=support)
 
 
+def _with_dates(settings: RuleSettings, ground: Ground, report: Any) -> Ground:
+    """The ground with dates: the evidence of days where it gains, or dates as numbers that conditions may read."""
+    dates, ranges, x = ground.dates, ground.ranges, ground.drawn.x
+    if not dates:
+        return ground
+    apart = ground.without_calendar_copies()
+    if days := _days_beyond(settings, apart, report):
+        evident = {own.derived.feature for own in days}
+        others = [j for j in dates if j not in evident]
+        trends = [*trend_columns(DateInRange, sorted(evident), ranges, x), *trend_columns(KnownDate, others, ranges, x)]
+        return apart.with_columns([*days, *trends])
+    return ground.with_columns([*trend_columns(KnownDate, dates, ranges, x)])
+
+
 def _days_beyond(settings: RuleSettings, ground: Ground, report: Any) -> list[NewColumn]:
     """The evidence of single days beyond rules that do not have it."""
-    if not ground.dates:
-        return []
     options = rule_options(replace(settings, max_maps=None, effort=1), ground)  # rules alone: they are not kept
     grown = _core.grow_rules(ground.sample, options, report)
     drawn, rules = ground.drawn, GrownRules(grown, ground.facts.n_categories)

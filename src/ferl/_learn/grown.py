@@ -29,6 +29,7 @@ def rule_options(settings: RuleSettings, ground: Ground) -> _core.RuleOptions:
         effort=int(settings.effort),
         monotone=[] if ground.constraint is None else ground.constraint.tolist(),
         words=None if words is None else (words.feature[is_plain], words.trapezoid[is_plain]),
+        curves_only=ground.curves_only,
         n_threads=n_threads(settings.n_jobs),
         seed=ground.seed,
     )

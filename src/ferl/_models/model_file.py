@@ -57,7 +57,7 @@ from ferl._models.tree import Categories, Cuts, FuzzyTree, Profile
 from ferl._models.tree_model import TreeModel
 from ferl._models.words import FuzzySet, LinguisticVariable
 from ferl._tables import INDICATOR_CATEGORIES, ColumnKind, Derived, DescriptionError, Missing, Schema
-from ferl._tables.derived import MOST_DAYS, CategoryEvidence, DatePart, DayEvidence, KnownDate
+from ferl._tables.derived import MOST_DAYS, CategoryEvidence, DateInRange, DatePart, DayEvidence, KnownDate
 from ferl._tables.kinds import DATES, UNKNOWN, Target, markers_of, meanings_of, order_of, text_of
 from ferl._tables.values import DATE_FORMS
 from ferl._util.arrays import Bools, Floats, Ints
@@ -220,7 +220,7 @@ def _derived(form: dict[str, Any], index: int, schema: Schema, n_classes: int) -
             raise wrong(f"{where}.evidence", "it needs a number for each category of its feature, and one for missing")
     elif not schema.kinds[feature].is_date:
         raise wrong(f"{where}.feature", f"{schema.label(feature)} does not hold dates")
-    if column is KnownDate and not given["first"] <= given["last"]:
+    if issubclass(column, KnownDate) and not given["first"] <= given["last"]:
         raise wrong(f"{where}.first", "it must not be above last")
     if column is DayEvidence and (
         not length or length != len(given["days"]) or np.abs(given["days"].astype(np.float64)).max() > MOST_DAYS
@@ -229,7 +229,9 @@ def _derived(form: dict[str, Any], index: int, schema: Schema, n_classes: int) -
     return column(**given)
 
 
-_DERIVED: dict[str, type[Derived]] = {own.kind: own for own in (CategoryEvidence, KnownDate, DatePart, DayEvidence)}
+_DERIVED: dict[str, type[Derived]] = {
+    own.kind: own for own in (CategoryEvidence, KnownDate, DateInRange, DatePart, DayEvidence)
+}
 
 
 def _check_version(form: Any) -> None:

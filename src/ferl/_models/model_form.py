@@ -25,7 +25,7 @@ from ferl._models.form import (
 )
 from ferl._models.novelty import N_LEVELS
 from ferl._models.settings import VARIANTS
-from ferl._tables.derived import DATE_PARTS, CategoryEvidence, DatePart, DayEvidence, KnownDate
+from ferl._tables.derived import DATE_PARTS, CategoryEvidence, DateInRange, DatePart, DayEvidence, KnownDate
 from ferl._tables.kinds import KINDS
 
 FORMAT = "ferl-model"
@@ -165,7 +165,7 @@ NUMBER = Value(is_number, "a number")
 # A column behind the indicators of missing values; each kind has its own of the optional entries.
 DERIVED = Object.of(
     "label first last part days evidence",
-    kind=one_of(CategoryEvidence.kind, KnownDate.kind, DatePart.kind, DayEvidence.kind),
+    kind=one_of(CategoryEvidence.kind, KnownDate.kind, DateInRange.kind, DatePart.kind, DayEvidence.kind),
     feature=count(0, 2**31 - 1),
     label=count(0, 2**31 - 1),
     first=NUMBER,

@@ -173,6 +173,20 @@ class KnownDate(Derived):
 
 
 @dataclass(frozen=True, eq=False)
+class DateInRange(KnownDate):
+    """A date, or a missing value where it lies outside the training range.
+
+    Curves and maps read it beside the evidence of days: what they learn of a time holds for that time alone.
+    """
+
+    kind: ClassVar[str] = "date in range"
+
+    def of(self, values: Floats) -> Floats:
+        """The dates that lie in the training range."""
+        return np.where((values >= self.first) & (values <= self.last), values, np.nan)
+
+
+@dataclass(frozen=True, eq=False)
 class DatePart(Derived):
     """A part of a date that comes again: weekday, hour, month or day of the year; missing where the date is.
 

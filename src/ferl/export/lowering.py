@@ -22,7 +22,7 @@ from ferl._models.rule_model import RuleModel
 from ferl._models.terms import CurvesAndMaps, Rules, Terms
 from ferl._models.tree_model import TreeModel
 from ferl._tables import ColumnKind, Derived, Missing
-from ferl._tables.derived import MOST_DAYS, CategoryEvidence, DatePart, DayEvidence, KnownDate
+from ferl._tables.derived import MOST_DAYS, CategoryEvidence, DateInRange, DatePart, DayEvidence, KnownDate
 from ferl._util.arrays import Floats
 from ferl._util.text import shown
 from ferl.export.program import (
@@ -172,6 +172,11 @@ def _(item: CategoryEvidence, columns: Columns, x: Value) -> Value:
 def _(item: KnownDate, columns: Columns, x: Value) -> Value:
     inside = choose(x < item.first, item.first, choose(x > item.last, item.last, x))
     return choose(is_missing(x), NOTHING, inside)
+
+
+@derived_value.register
+def _(item: DateInRange, columns: Columns, x: Value) -> Value:
+    return choose(is_missing(x), NOTHING, choose(x < item.first, NOTHING, choose(x > item.last, NOTHING, x)))
 
 
 @derived_value.register

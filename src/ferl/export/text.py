@@ -23,7 +23,7 @@ from ferl._models.terms import CurvesAndMaps
 from ferl._models.tree import Cuts
 from ferl._models.tree_model import TreeModel
 from ferl._tables import Missing, data_frame
-from ferl._tables.derived import DatePart, KnownDate
+from ferl._tables.derived import DateInRange, DatePart, KnownDate
 from ferl._tell.curves import (
     MAX_RANGES,
     axis_texts,
@@ -479,7 +479,9 @@ def _derived_lines(model: Model, names: Sequence[str]) -> list[str]:
         if own is None or isinstance(own, Missing):
             continue
         start = f"{_quoted(names[column])} is computed from {_quoted(names[own.feature])}: "
-        if isinstance(own, KnownDate):
+        if isinstance(own, DateInRange):
+            lines.append(f"{start}a date outside {_range((own.first, own.last))} counts as missing")
+        elif isinstance(own, KnownDate):
             lines.append(f"{start}a date before or after {_range((own.first, own.last))} counts as the nearest of both")
         elif isinstance(own, DatePart):
             lines.append(f"{start}its {own.part}")

@@ -18,7 +18,7 @@ from ferl._models.rule_model import RuleModel
 from ferl._models.tree_model import TreeModel
 from ferl._sklearn import encode_rows
 from ferl._tables import ColumnKind, Derived, Missing
-from ferl._tables.derived import MOST_DAYS, CategoryEvidence, DatePart, DayEvidence, KnownDate
+from ferl._tables.derived import MOST_DAYS, CategoryEvidence, DateInRange, DatePart, DayEvidence, KnownDate
 from ferl._util.arrays import Floats
 from ferl._util.text import shown
 from ferl.onnx import rules, trees
@@ -404,6 +404,9 @@ def add_derived(graph: Graph, own: Derived, values: Value) -> Value:
         code = graph("Where", graph("IsNaN", values), n + 1.0, values)  # n: what training did not have
         table = np.array([*own.evidence[:n], 0.0, own.evidence[n]])
         return graph("Gather", table, graph.cast(code, "int64"), axis=0)
+    if isinstance(own, DateInRange):
+        inside = graph("And", graph("GreaterOrEqual", values, own.first), graph("LessOrEqual", values, own.last))
+        return graph("Where", inside, values, np.nan)
     if isinstance(own, KnownDate):
         return graph("Where", graph("IsNaN", values), np.nan, graph.between(values, own.first, own.last))
     is_known = graph("LessOrEqual", graph("Abs", values), MOST_DAYS)

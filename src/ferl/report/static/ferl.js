@@ -36,6 +36,7 @@ const ferlEngine = (() => {
     category: ({ evidence }, x) =>
       isMissing(x) ? evidence[evidence.length - 1] : x >= 0 && x < evidence.length - 1 ? evidence[x] : 0,
     date: ({ first, last }, x) => (x < first ? first : x > last ? last : x),
+    "date in range": ({ first, last }, x) => (x >= first && x <= last ? x : NaN),
     part: (own, x) => (hasCalendar(x) ? dateParts[own.part](Math.floor(x), x) : NaN),
     day: ({ days, evidence }, x) => {
       const place = hasCalendar(x) ? days.indexOf(Math.floor(x)) : -1;
