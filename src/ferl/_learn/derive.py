@@ -27,7 +27,6 @@ from ferl._tables.derived import (
     MANY_CATEGORIES,
     MOST_DAYS,
     CategoryEvidence,
-    DateInRange,
     DatePart,
     DayEvidence,
     Derived,
@@ -192,9 +191,8 @@ def calendar_copies(features: Sequence[int], x: Floats) -> list[int]:
         for hours in TIME_ZONES:
             days = np.floor(known[:, j] + hours / 24).astype(np.int64).astype("datetime64[D]")
             month, year = days.astype("datetime64[M]"), days.astype("datetime64[Y]")
-            parts = (year.astype(np.int64) + 1970, month.astype(np.int64) % 12 + 1)
-            parts += ((days - month).astype(np.int64) + 1, (days - year).astype(np.int64) + 1)
-            for part in parts:
+            of_days = [(days - start).astype(np.int64) + 1 for start in (month, year)]
+            for part in (year.astype(np.int64) + 1970, month.astype(np.int64) % 12 + 1, *of_days):
                 if len(part) and part.min() < part.max():
                     is_same = (known == part[:, None]).mean(axis=0) >= COPY_SHARE
                     found |= set(np.flatnonzero(is_same).tolist())
