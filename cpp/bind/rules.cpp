@@ -134,6 +134,7 @@ nb::dict refit_rules(const CMatrix& firing, const CMatrix& target, const Vector&
 void bind_rules(nb::module_& m) {
   nb::class_<Tuning>(m, "Tuning")
       .def(nb::init<>())
+      .def(nb::init<const Tuning&>())
       .def_rw("small_rows", &Tuning::small_rows)
       .def_rw("path_share", &Tuning::path_share)
       .def_rw("most_path_work", &Tuning::most_path_work)

@@ -119,7 +119,7 @@ def grow_words(
 
 # What learning rules is tuned with; cpp/rules/tuning.h has what each number does and why it is what it is.
 class Tuning:
-    def __init__(self) -> None: ...
+    def __init__(self, other: Tuning = ..., /) -> None: ...
     small_rows: int
     path_share: float
     most_path_work: int

@@ -16,7 +16,8 @@ from ferl._util.arrays import Floats, Ints
 from ferl._util.threads import n_threads
 
 
-def rule_options(settings: RuleSettings, ground: Ground) -> _core.RuleOptions:
+def rule_options(settings: RuleSettings, ground: Ground, tuning: _core.Tuning | None = None) -> _core.RuleOptions:
+    """The task of the core; ``tuning``: other numbers than those of all fits."""
     words = ground.word_conditions
     if words is not None:
         is_plain = words.is_complement == 0  # conditions such as "not low" make rules longer and no better
@@ -32,6 +33,7 @@ def rule_options(settings: RuleSettings, ground: Ground) -> _core.RuleOptions:
         curves_only=ground.curves_only,
         n_threads=n_threads(settings.n_jobs),
         seed=ground.seed,
+        tuning=tuning,
     )
 
 
