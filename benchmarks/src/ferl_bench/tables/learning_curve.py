@@ -55,7 +55,7 @@ NOTES = (
     "AUC: macro, one class against the others; log-loss in nats; ± is the standard deviation over seeds.",
     f"Fits have {N_THREADS} threads each; seconds are processor time of all threads, the least of three where fits are "
     f"short. Ratio: divided by the seconds of {YARDSTICK} on the same rows. Threads that wait sleep and cost nothing.",
-    "FERL gets the frame as it comes. LightGBM and EBM get dates as hours, text as categories; logistic regression gets "
+    "FERL gets the frame as it comes. LightGBM and EBM get dates as hours, text as categories; logistic regression has "
     "standardised numbers and a column of 0 and 1 for each text. Preparing is part of the time.",
     "EBM has the defaults of its package. LightGBM has them but for the trees and min_child_weight=1: with its default "
     "of 0.001 the loss diverges on krkopt.",
