@@ -1,8 +1,8 @@
 """The charts of docs/results/index.md and the figures that pages quote, from the tables that the benchmark wrote.
 
 ``python docs/pictures/make_results.py`` reads docs/results/*.md and writes docs/pictures/results. In README.md,
-docs/results/index.md, docs/guide/cases.md and paper/paper.md it replaces the table between the two marks, and figures of
-the sentences in `QUOTES`. ``tests/test_pages.py`` checks that all of them are up to date, and that sentences of
+docs/results/index.md, docs/guide/cases.md and paper/paper.md it replaces the table between the two marks, and figures
+of the sentences in `QUOTES`. ``tests/test_pages.py`` checks that all of them are up to date, and that sentences of
 README's results have no other figures.
 """
 
