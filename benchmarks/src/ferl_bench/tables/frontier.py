@@ -39,7 +39,7 @@ GOALS: dict[str, dict[str, float]] = {
         for n_rules, accuracy in ((50, 86.8), (25, 86.0), (15, 85.0), (10, 83.7), (6, 80.8))
     },
 }
-"""What was wanted of wide rules, with cases, and of compact rules, in the units of the table; less is better but for the accuracy."""
+"""What was wanted of wide and compact rules, in the units of the table; less is better but for the accuracy."""
 
 
 TYPED = {
