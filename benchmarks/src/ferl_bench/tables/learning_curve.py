@@ -323,7 +323,8 @@ def draw(found: Sequence[Curves], figure: Any) -> None:
     for axes in panels[len(found) :]:
         axes.set_axis_off()
     figure.supxlabel("training rows", fontsize=8)
-    figure.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=len(handles), fontsize=8)
+    n_columns = len(handles) if n_across == 4 else 4  # a narrow figure has two lines of names
+    figure.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=n_columns, fontsize=8)
 
 
 TABLE = Table(
