@@ -26,4 +26,6 @@ def test_the_bits_of_a_model_and_its_answers_stay(name, kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_bits_of_an_updated_model_stay(kind):
     skip_other_rounding(kind)
+    if ("rules" in kind or "words" in kind) and np.lib.NumpyVersion(np.__version__) >= "2.5.0":
+        pytest.skip(f"NumPy {np.__version__} rounds products of matrices in another way than 2.0 to 2.4")
     assert update_digest(kind) == DIGESTS["partial_fit"][kind]

@@ -131,13 +131,25 @@ def test_the_glossary_has_a_picture_for_each_notion_that_has_a_drawing() -> None
     assert shown == set(drawn) == {path.stem for path in (DOCS / "pictures" / "glossary").iterdir()}
 
 
-def test_the_page_of_results_has_the_figures_of_the_tables() -> None:
+@pytest.mark.parametrize("name", ["README.md", "docs/results/index.md", "docs/guide/cases.md", "paper/paper.md"])
+def test_pages_quote_the_figures_of_the_tables(name: str) -> None:
     figures()
     script = runpy.run_path(str(DOCS / "pictures" / "make_results.py"))
-    begin, end = script["MARKS"]
-    page = (DOCS / "results" / "index.md").read_text(encoding="utf-8")
-    shown = page.partition(begin)[2].partition(end)[0].strip()
-    assert shown == script["main_table"](), "run python docs/pictures/make_results.py"
+    assert name in script["QUOTES"]
+    page = (ROOT / name).read_text(encoding="utf-8")
+    assert page == script["quoted"](name, script["with_table"](name, page)), "run python docs/pictures/make_results.py"
+
+
+def test_the_results_of_the_readme_have_no_figure_that_no_table_has() -> None:
+    figures()
+    script = runpy.run_path(str(DOCS / "pictures" / "make_results.py"))
+    results = (ROOT / "README.md").read_text(encoding="utf-8").partition("\n## Results\n")[2].partition("\n## ")[0]
+    assert script["unquoted"]("README.md", results) == []
+    other = results.replace("The lead over EBM", "The lead of 0.4 points over EBM")
+    assert script["unquoted"]("README.md", other) == ["0.4"]
+    changed = re.sub(r"Wilcoxon p = [\d.e-]+", "Wilcoxon p = 0.01", results)
+    assert changed != results
+    assert script["quoted"]("README.md", changed) == results
 
 
 def test_every_picture_of_the_guide_is_shown_and_has_a_drawing() -> None:

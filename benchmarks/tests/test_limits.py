@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from io import StringIO
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,7 +20,7 @@ from ferl_bench.command import Options, _limits, _refuse_unused
 from ferl_bench.data import DataSet
 from ferl_bench.errors import BenchError
 from ferl_bench.headline import against_best, against_partial
-from ferl_bench.limits import Limits
+from ferl_bench.limits import Ledger, Limits, ended
 from ferl_bench.method import Method, all_methods, get_method
 from ferl_bench.overview import Outcome, results_page
 from ferl_bench.published import AUTHORS, PAPER_ROWS, WHY
@@ -100,6 +102,17 @@ def test_a_fold_over_the_limit_is_ended_remembered_and_costs_its_data_set_alone(
     again, said = run_with(path, jobs, limits)  # what was ended is not tried again
     assert again == results
     assert "2 known" in said
+
+
+def test_less_work_on_the_same_table_is_tried_after_more_was_too_much() -> None:
+    ledger = Ledger(Limits(fold_minutes=10.0))
+
+    def task(weight: int) -> Any:
+        return SimpleNamespace(weight=weight, budget_minutes=None, result=partial(Result, "growing", 0, "EBM"))
+
+    for weight in (200, 100, 300):
+        ledger.record(task(weight), ended(task(weight), 10.0))
+    assert [ledger.refuse(task(weight)) is None for weight in (99, 100, 150)] == [True, False, False]
 
 
 def test_a_higher_limit_tries_again(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -18,10 +19,13 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
+from ferl_bench.cache import Result
 from ferl_bench.command import app
 from ferl_bench.errors import BenchError
 from ferl_bench.protocol import make_folds
+from ferl_bench.rows import Row, make_row
 from ferl_bench.suites import pmlb
+from ferl_bench.suites.page import on_common, pair_sections
 from ferl_bench.suites.pmlb_methods import METHODS
 from ferl_bench.suites.protocol import evaluate_frame
 from ferl_bench.table import Request
@@ -134,17 +138,23 @@ def test_every_row_measures_a_table_with_holes(folder: Path, name: str) -> None:
 
 def test_the_page_has_ranks_tests_times_and_a_picture(folder: Path, tmp_path: Path) -> None:
     options = ["--data", folder, "--datasets", "corral,mux6,penguins", "--out", tmp_path / "out", "--fold-minutes", "0"]
-    methods = "FERL-wide,Random forest,Logistic regression"
+    methods = "FERL-wide,FERL-wide with cases,Random forest,Logistic regression"
     done = CliRunner().invoke(
         app, ["frontier", "--suite", "pmlb", *map(str, options), "--jobs", "1", "--methods", methods]
     )
     assert done.exit_code == 0, done.output
     page = (tmp_path / "out" / "frontier_pmlb.md").read_text()
-    for title in ("Answers", "Mean ranks", "FERL-wide in pairs", "Fit time", "The tables", "AURC x100 by data set"):
+    pairs = ("FERL-wide in pairs", "FERL-wide with cases in pairs")
+    for title in ("Answers", "Mean ranks", *pairs, "Fit time", "The tables", "AURC x100 by data set"):
         assert f"\n## {title}\n" in page
+    assert "Mean ranks on the" not in page  # no method lacks a table
+    assert "| Method | Sets | Sum, s | Ratio to FERL-wide | Ratio to FERL-wide with cases |" in page
+    written = json.loads((tmp_path / "out" / "frontier_pmlb.json").read_text())["headlines"]
+    named = {headline["what"].partition(":")[0] for headline in written}
+    assert named == {"FERL-wide", "FERL-wide with cases"}
     assert "Wilcoxon's signed-rank test" in page
     assert "Critical difference: " in page
-    assert "Methods of the suite that this run left out: FERL-wide with cases, CatBoost, " in page
+    assert "Methods of the suite that this run left out: CatBoost, XGBoost, " in page
     assert "Tables of the suite that this run left out: GAMETES" in page
     assert "| Random forest | 3 |" in page
     assert (tmp_path / "out" / "frontier_pmlb.png").stat().st_size > 5_000
@@ -164,8 +174,40 @@ def test_a_method_that_lacks_tables_is_not_ranked(folder: Path, tmp_path: Path) 
     report: Any = frontier_pmlb.run_pmlb(request, [*(BY_NAME[name] for name in names), partly])
     sections = {section.title: section for section in report.sections}
     assert {row[0] for row in sections["Mean ranks"].rows} == set(names)
+    shared = sections["Mean ranks on the 2 tables that these methods have"]
+    assert {row[0] for row in shared.rows} == {*names, "Partly"}
     assert sections["Answers"].rows[3][0] == "Partly (2 of 3 sets)"
     assert any("Partly: failed on 1 of 3 data sets" in note for note in sections["Answers"].notes)
+
+
+def make_rows() -> list[Row]:
+    """Ours twice and two rivals on twelve tables, the second rival on eleven of them."""
+    rng = np.random.default_rng(0)
+    keys = ("accuracy", "auc", "log_loss", "aurc", "fit_seconds")
+    names = ("FERL-wide", "FERL-wide with cases", "CatBoost", "XGBoost")
+    results = [
+        Result(f"t{table}", fold, name, dict(zip(keys, rng.uniform(0.5, 1, len(keys)), strict=True)))
+        for name in names
+        for table in range(11 if name == "XGBoost" else 12)
+        for fold in range(5)
+    ]
+    return [make_row(BY_NAME[name], results) for name in names]
+
+
+def test_holm_corrects_over_rivals_and_each_of_ours_is_compared_with_all() -> None:
+    rows = make_rows()
+    for ours, other in (frontier_pmlb.OURS, frontier_pmlb.OURS[::-1]):
+        section = pair_sections(rows, ours, frontier_pmlb.COMPARED)[0]
+        assert [row[0] for row in section.rows] == [other, "CatBoost"] * 4
+        assert all((row[-1] == "") == (row[0] == other) for row in section.rows)
+        assert all(row[-1] == row[-2] for row in section.rows if row[0] == "CatBoost")  # one rival: no correction
+
+
+def test_ranks_on_common_tables_leave_out_who_has_less_than_half() -> None:
+    rows = make_rows()
+    assert [len(row.data_sets) for row in on_common(rows)] == [11] * 4
+    few = replace(rows[3], data_sets={name: rows[3].data_sets[name] for name in ("t1", "t2")})
+    assert [len(row.data_sets) for row in on_common([*rows[:3], few])] == [12] * 3
 
 
 @pytest.mark.parametrize(

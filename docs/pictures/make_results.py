@@ -1,30 +1,37 @@
-"""The charts and the main figures of docs/results/index.md, from the tables that the benchmark wrote.
+"""The charts of docs/results/index.md and the figures that pages quote, from the tables that the benchmark wrote.
 
-``python docs/pictures/make_results.py`` reads docs/results/*.md, writes docs/pictures/results and replaces the table
-between the two marks in docs/results/index.md. ``tests/test_pages.py`` checks that this table is up to date.
+``python docs/pictures/make_results.py`` reads docs/results/*.md and writes docs/pictures/results. In README.md,
+docs/results/index.md, docs/guide/cases.md and paper/paper.md it replaces the table between the two marks, and figures
+of the sentences in `QUOTES`. ``tests/test_pages.py`` checks that all of them are up to date, and that sentences of
+README's results have no other figures.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-RESULTS = Path(__file__).parents[1] / "results"
+ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "docs" / "results"
 FOLDER = Path(__file__).parent / "results"
 BLUE, ORANGE, GREY, RED = "#0072B2", "#E69F00", "#777777", "#D55E00"
 WIDTH = 6.4
 MARKS = "<!-- figures -->", "<!-- end of figures -->"
 METHODS = {
     "FERL-wide": "ferl",
+    "FERL-wide with cases": "ferl with cases",
     "FERL-wide, 15 rules": "ferl, 15 rules",
     "FERL-compact": "ferl, in words",
     "FERL-deep": "ferl, deep tree",
-    "EBM": "EBM",
+    "EBM": "EBM, 4 bags",
+    "EBM (defaults)": "EBM",
     "Random forest": "random forest",
     "XGBoost": "XGBoost",
     "MLP(64)": "neural network",
@@ -35,17 +42,57 @@ METHODS = {
 }
 mpl.rcParams.update({"font.size": 11, "axes.spines.top": False, "axes.spines.right": False, "legend.frameon": False})
 
+README_ROWS = {
+    "CART": "CART (scikit-learn)",
+    "Logistic regression": "Logistic regression",
+    "FERL-compact": "`FERLClassifier(words=True)`",
+    "FERL-deep": '`FERLTreeClassifier("deep")`, the paper\'s tree',
+    "FERL-wide, 15 rules": "`FERLClassifier(max_rules=15)`",
+    "XGBoost": "XGBoost, 100 trees",
+    "Random forest": "Random forest, sets by MAPIE",
+    "EBM": "EBM (interpret-core), 4 bags",
+    "EBM (defaults)": "EBM (interpret-core)",
+    "FERL-wide": "**`FERLClassifier()`**",
+    "FERL-wide with cases": "**`FERLClassifier(cases=True)`**",
+}
+PAPER_ROWS = {
+    "CART": "CART",
+    "Logistic regression": "Logistic regression",
+    "FERL-deep": "FERL-deep, the paper's tree",
+    "RuleFit": "RuleFit",
+    "FERL-wide, 15 rules": "ferl, at most 15 rules",
+    "Random forest": "Random forest",
+    "EBM": "EBM (4 bags)",
+    "EBM (defaults)": "EBM",
+    "FERL-wide": "ferl",
+    "FERL-wide with cases": "ferl with cases",
+}
+
 Table = dict[str, dict[str, str]]
+
+
+def read_lines(page: str, heading: str) -> list[dict[str, str]]:
+    """The lines of the first table below a heading of a page of results."""
+    text = (RESULTS / f"{page}.md").read_text(encoding="utf-8")
+    below = re.split(rf"^## {re.escape(heading)}$", text, flags=re.M)
+    assert len(below) == 2, f"{page}.md has no heading {heading!r}"
+    lines = re.search(r"(?:^\|.*\n)+", below[1], re.M)
+    assert lines, f"{page}.md has no table below {heading!r}"
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[0].splitlines()]
+    return [dict(zip(rows[0], row, strict=True)) for row in rows[2:]]
 
 
 def read_table(page: str, heading: str) -> Table:
     """The first table below a heading of a page of results, by the first cell of each line."""
-    text = (RESULTS / f"{page}.md").read_text(encoding="utf-8")
-    below = re.split(rf"^## {re.escape(heading)}$", text, flags=re.M)[1]
-    lines = re.search(r"(?:^\|.*\n)+", below, re.M)
-    assert lines, f"{page}.md has no table below {heading!r}"
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[0].splitlines()]
-    return {row[0]: dict(zip(rows[0], row, strict=True)) for row in rows[2:]}
+    return {next(iter(line.values())): line for line in read_lines(page, heading)}
+
+
+def with_one_ebm(rows: Mapping[str, str], table: Table) -> dict[str, str]:
+    """The rows that a table has; EBM with its defaults in place of the one with 4 bags, if it has all data sets."""
+    there = {method: name for method, name in rows.items() if method in table}
+    if "EBM (defaults)" in there:
+        there.pop("EBM", None)
+    return there
 
 
 def number(cell: str) -> float:
@@ -56,7 +103,7 @@ def number(cell: str) -> float:
 
 def column(table: Table, name: str) -> dict[str, float]:
     """A column of numbers for the methods that are shown, by their plain names."""
-    return {plain: number(table[method][name]) for method, plain in METHODS.items() if method in table}
+    return {plain: number(table[method][name]) for method, plain in with_one_ebm(METHODS, table).items()}
 
 
 def dots(ax: Axes, values: dict[str, float], low: float, high: float) -> None:
@@ -84,7 +131,7 @@ def main_table() -> str:
     frontier, sets = read_table("frontier", "Answers"), read_table("credal", "Native sets")
     lines = ["| Method | Accuracy % | AURC x100 | ECE x100 | Rules or leaves | Set coverage | Classes per set |"]
     lines.append("|---|---:|---:|---:|---:|---:|---:|")
-    order = sorted((m for m in METHODS if m in frontier), key=lambda m: -number(frontier[m]["Acc %"]))
+    order = sorted(with_one_ebm(METHODS, frontier), key=lambda m: -number(frontier[m]["Acc %"]))
     for method in order:
         row, own = frontier[method], sets.get(method, {})
         cells = [
@@ -93,9 +140,191 @@ def main_table() -> str:
         size = number(row["Rules"])
         cells.append("" if np.isnan(size) else f"{size:,.0f}")
         cells += [f"{number(own[name]):.2f}" if own else "" for name in ("Coverage", "Set size")]
-        name = f"**{METHODS[method]}**" if method == "FERL-wide" else METHODS[method]
+        name = f"**{METHODS[method]}**" if method.partition(" with")[0] == "FERL-wide" else METHODS[method]
         lines.append(f"| {name} | {' | '.join(cells)} |")
     return "\n".join(lines)
+
+
+def beside_paper(cell: str, digits: int) -> str:
+    """A figure, with the paper's in brackets where there is one: '83.14 [83.23]' of '83.14±10 [83.23; 83.2]'."""
+    if not cell:
+        return ""
+    paper = re.search(r"\[([\d.]+)", cell)
+    figures = [number(cell), *([float(paper[1])] if paper else [])]
+    return " ".join(f"[{one:.{digits}f}]" if at else f"{one:.{digits}f}" for at, one in enumerate(figures))
+
+
+def readme_table() -> str:
+    """README's table: the figures of frontier.md, and of credal.md for sets, with the paper's in brackets."""
+    frontier = read_table("frontier", "Answers")
+    sets = {**read_table("credal", "Native sets")}
+    sets["Random forest"] = read_table("credal", "Conformal sets")["Random forest, 1 - p"]
+    rows = with_one_ebm(README_ROWS, frontier)
+    lines = [
+        "| | Accuracy % | AURC x100 | ECE x100 | Rules | Set coverage | u65 | u80 |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for method in sorted(rows, key=lambda m: number(frontier[m]["Acc %"])):
+        answers = (("Acc %", 2), ("AURC x100", 2), ("ECE x100", 1), ("Rules", 0))
+        cells = [beside_paper(frontier[method][name], digits) for name, digits in answers]
+        cells += [
+            beside_paper(sets.get(method, {}).get(name, ""), d) for name, d in (("Coverage", 2), ("u65", 3), ("u80", 3))
+        ]
+        if rows[method].startswith("**"):
+            cells[:3] = [f"**{cell}**" for cell in cells[:3]]
+        lines.append(f"| {' | '.join([rows[method], *cells])} |".replace("|  |", "| |").replace("|  |", "| |"))
+    return "\n".join(lines)
+
+
+def paper_table() -> str:
+    """The table of paper/paper.md: figures of frontier.md, with fewer digits."""
+    frontier = read_table("frontier", "Answers")
+    rows = with_one_ebm(PAPER_ROWS, frontier)
+    lines = ["| Method | Accuracy, % | AURC x 100 | ECE x 100 | Rules or leaves |", "|:---|---:|---:|---:|---:|"]
+    for method in sorted(rows, key=lambda m: number(frontier[m]["Acc %"])):
+        figures = [f"{number(frontier[method][name]):.1f}" for name in ("Acc %", "AURC x100", "ECE x100")]
+        size = number(frontier[method]["Rules"])
+        lines.append(f"| {' | '.join([rows[method], *figures])} | {'' if np.isnan(size) else f'{size:,.0f} '}|")
+    # Inside of the marks: pandoc takes a line after the table as its caption.
+    measures = "AURC: area under the risk-coverage curve; ECE: expected calibration error; lower is better for both."
+    return "\n".join([*lines, "", f"Table: Means over thirty data sets. {measures}"])
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Figures in sentences
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def against_ebm() -> Sequence[str]:
+    """Sets won and lost against EBM in accuracy, and p."""
+    table = read_table("ranks", "Interpretable methods: FERL-wide in pairs, Accuracy x100")
+    row = table.get("EBM (defaults)") or table["EBM"]
+    won, _, lost = row["Won"].split(" / ")
+    return won, lost, row["p"]
+
+
+def against_default_ebm() -> Sequence[str]:
+    """EBM with its defaults on the sets that it has: how many, its accuracy and ours, sets won and lost, p."""
+    lines = read_lines("frontier", "Methods with fewer data sets, on those that they have: FERL-wide")
+    row = next(line for line in lines if (line["Against"], line["Measure"]) == ("EBM (defaults)", "Acc %"))
+    won, _, lost = row["Won"].split(" / ")
+    return row["Sets"], f"{number(row['Theirs']):.1f}", f"{number(row['Ours']):.1f}", won, lost, row["p"]
+
+
+def speed_ratio(rival: str, digits: int) -> str:
+    """How many times as long as a rival's a fit takes."""
+    text = (RESULTS / "speed.md").read_text(encoding="utf-8")
+    found = re.search(rf"^- FERL-wide / {rival}, ratio of the sums: ([\d.]+)", text, re.M)
+    assert found, f"speed.md has no ratio to {rival}"
+    return f"{float(found[1]):.{digits}f}"
+
+
+def second_suite(name: str, method: str = "FERL-wide") -> str:
+    """Accuracy on a table of the second suite; for 'mean' that of all, for 'without fars' of all but this one."""
+    if name == "mean":
+        return f"{number(read_table('frontier_second', 'Answers')[method]['Acc %']):.1f}"
+    tables = read_table("frontier_second", "Acc % by data set")
+    chosen = [row for table, row in tables.items() if name == table or (name == "without fars" and table != "fars")]
+    return f"{fmean(number(row[method]) for row in chosen):.1f}"
+
+
+def sets_of(method: str) -> Sequence[str]:
+    """u65, u80 and coverage of the sets of a method."""
+    row = read_table("credal", "Native sets")[method]
+    return [f"{number(row['u65']):.3f}", f"{number(row['u80']):.3f}", f"{number(row['Coverage']):.2f}"]
+
+
+def unseen(method: str) -> str:
+    """AUROC of rows of an unseen class."""
+    return f"{number(read_table('ood', 'Leave one class out')[method]['AUROC']):.1f}"
+
+
+def with_cases() -> Sequence[str]:
+    """Accuracy, AURC and rules without cases and with them; nothing while the table has no row with cases."""
+    table = read_table("frontier", "Answers")
+    names = ("FERL-wide", "FERL-wide with cases") if "FERL-wide with cases" in table else ()
+    digits = {"Acc %": 2, "AURC x100": 2, "Rules": 0}
+    return [f"{number(table[method][name]):.{places}f}" for name, places in digits.items() for method in names]
+
+
+FIGURE = r"(\d[\d.e-]*\d|\d)"
+"""A number in a sentence of `QUOTES`."""
+QUOTES: dict[str, dict[str, Callable[[], Sequence[str]]]] = {
+    "README.md": {
+        "EBM with all of its defaults finished on # smaller sets": lambda: against_default_ebm()[:1],
+        "has # % there, ferl # % (# won, # lost, p = #)": lambda: against_default_ebm()[1:],
+        "(# sets won, # lost, Wilcoxon p = #;": against_ebm,
+        "its fits take # of EBM's time and # times": lambda: (speed_ratio("EBM", 2), speed_ratio("XGBoost", 1)),
+        "the same mean accuracy (# %)": lambda: (second_suite("mean"),),
+        "without it LightGBM has # % and ferl # %": lambda: (
+            second_suite("without fars", "LightGBM"),
+            second_suite("without fars"),
+        ),
+        "letter # % (LightGBM #) and kr-vs-k # % (LightGBM #)": lambda: [
+            second_suite(table, method) for table in ("letter", "kr-vs-k") for method in ("FERL-wide", "LightGBM")
+        ],
+    },
+    "docs/results/index.md": {
+        "ferl is better on # sets and EBM on # (Wilcoxon p = #;": against_ebm,
+        "on the # smaller sets, EBM is ahead on # and ferl on # (p = #)": lambda: [
+            against_default_ebm()[place] for place in (0, 4, 3, 5)
+        ],
+    },
+    "paper/paper.md": {
+        "the benchmark: # configurations of methods": lambda: (str(len(read_table("frontier", "Answers"))),),
+        "is ahead on # data sets and behind on # (Wilcoxon's signed-rank test, p = #;": against_ebm,
+        "for which the time sufficed on # smaller sets, EBM reaches # % and `ferl` # %": lambda: against_default_ebm()[
+            :3
+        ],
+        "level with random forests in accuracy (# %)": lambda: (second_suite("mean"),),
+        "accuracy [@zaffalon2012] of # (u65) and # (u80) at a coverage of #": lambda: sets_of("FERL-wide"),
+        "and # and # in this implementation": lambda: sets_of("FERL-deep")[:2],
+        "with an AUROC of # %, where the distance to the nearest neighbour has # %": lambda: [
+            unseen(method) for method in ("FERL-wide", "1-NN")
+        ],
+    },
+    "docs/guide/cases.md": {
+        "accuracy rises from # % to # %, AURC falls from # to #, and the number of rules from # to #": with_cases,
+    },
+}
+"""Sentences with figures, # for each of them, and where these come from."""
+TABLES = {"README.md": readme_table, "docs/results/index.md": main_table, "paper/paper.md": paper_table}
+
+
+def quoted(name: str, text: str) -> str:
+    """A page with the figures of the tables in its sentences; a sentence that it does not have is passed over."""
+    for sentence, figures in QUOTES[name].items():
+        found = re.search(pattern_of(sentence), text)
+        values = figures() if found else ()
+        for place, value in reversed(list(enumerate(values, start=1))):
+            assert found
+            start, end = found.span(place)
+            text = text[:start] + value + text[end:]
+    return text
+
+
+def pattern_of(sentence: str) -> str:
+    """The regular expression of a sentence of `QUOTES`, whose line may break anywhere."""
+    return r"\s+".join(re.escape(word).replace(r"\#", FIGURE) for word in sentence.split())
+
+
+def unquoted(name: str, text: str) -> list[str]:
+    """Decimal numbers of a text that no sentence of `QUOTES` and no table has."""
+    for sentence in QUOTES[name]:
+        text = re.sub(pattern_of(sentence), "", text)
+    prose = "\n".join(line for line in text.splitlines() if not line.startswith("|"))
+    return re.findall(r"\d+\.\d+", prose)
+
+
+def with_table(name: str, text: str) -> str:
+    """A page with its table, between the two marks."""
+    if name not in TABLES:
+        return text
+    before, begin, rest = text.partition(MARKS[0])
+    _, end, after = rest.partition(MARKS[1])
+    assert begin, f"{name} has no {MARKS[0]}"
+    assert end, f"{name} has no {MARKS[1]}"
+    return f"{before}{begin}\n{TABLES[name]()}\n{end}{after}"
 
 
 def draw_size() -> Figure:
@@ -131,7 +360,7 @@ def draw_size() -> Figure:
         ours = method.startswith("FERL")
         ax.plot(*at, "o", color=BLUE if ours else GREY, ms=6)
         ax.annotate(name, at, shift, textcoords="offset points", ha=side, color=BLUE if ours else "#444444")
-    ebm = number(table["EBM"]["Acc %"])
+    ebm = number((table.get("EBM (defaults)") or table["EBM"])["Acc %"])
     ax.axhline(ebm, color=ORANGE, ls="--", lw=1.2)
     ax.text(60, ebm - 0.1, "EBM (curves, no rules)", color="#8a5a00", va="top", ha="left")
     ax.set(xscale="log", xlabel="rules or leaves", ylabel="accuracy, %", xlim=(4.5, 26_000), ylim=(79, 88.4))
@@ -196,10 +425,9 @@ def main() -> None:
     }
     for name, figure in charts.items():
         figure.savefig(FOLDER / f"{name}.png", dpi=150)
-    page = RESULTS / "index.md"
-    before, _, rest = page.read_text(encoding="utf-8").partition(MARKS[0])
-    after = rest.partition(MARKS[1])[2]
-    page.write_text(f"{before}{MARKS[0]}\n{main_table()}\n{MARKS[1]}{after}", encoding="utf-8")
+    for name in QUOTES:
+        page = ROOT / name
+        page.write_text(quoted(name, with_table(name, page.read_text(encoding="utf-8"))), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -49,6 +49,7 @@ class Options:
     tables: str | None = None
     methods: str | None = None
     seeds: int | None = None
+    known: Path | None = None
 
     @property
     def has_data(self) -> bool:
@@ -124,6 +125,12 @@ def bench(
         int | None,
         typer.Option("--seeds", min=1, help="learning-curve: draws of training rows; 1, and 4 by time, by default."),
     ] = None,
+    known: Annotated[
+        Path | None,
+        typer.Option(
+            "--known", help="Packed results of rivals, which are then not fitted: docs/results/rivals.jsonl.xz."
+        ),
+    ] = None,
 ) -> None:
     """Measure FERL against its peers: every figure in the docs comes from here. Interrupt it any time: it resumes.
 
@@ -147,6 +154,7 @@ def bench(
         tables=tables,
         methods=methods,
         seeds=seeds,
+        known=known,
     )
     with _plain_errors(f"Stopped. Finished results are kept in {out}; the same command goes on from there."):
         if list_tables:
@@ -194,6 +202,7 @@ def _run_one(name: str, options: Options) -> None:
     if table.has_sizes:
         request = _with_sizes(request, options)
     options.out.mkdir(parents=True, exist_ok=True)
+    _unpack(options, console)
     start = perf_counter()
     report = table.run(request)
     seconds = perf_counter() - start
@@ -219,6 +228,7 @@ def _run_all(options: Options) -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     if options.fresh:
         _set_aside(options.out / "results.jsonl")
+    _unpack(options, console)
     requests = {
         name: (table, _request(table, options, data_sets, console, fresh=False))
         for name, table in all_tables().items()
@@ -230,6 +240,18 @@ def _run_all(options: Options) -> None:
     if failed:
         typer.echo(f"error: {len(failed)} table(s) failed: {', '.join(failed)}", err=True)
         raise typer.Exit(1)
+
+
+def _unpack(options: Options, console: Console) -> None:
+    """Add the packed results of rivals to those of the folder."""
+    from ferl_bench.packed import unpack
+
+    if options.known is None:
+        return
+    if options.fresh:
+        raise BenchError("--known takes what is known and --fresh computes it again: give one of them")
+    n_new = unpack(options.known, options.out / "results.jsonl")
+    console.print(f"{options.known}: {n_new} results that {options.out} lacked.")
 
 
 def _request(table: Table, options: Options, data_sets: list[DataSet], console: Console, *, fresh: bool) -> Request:
@@ -283,6 +305,7 @@ def _refuse_unused(name: str, table: Table, options: Options) -> None:
         "--data, --openml and --datasets": not (table.needs_data or table.reads_data)
         and any(given is not None for given in sources),
         "--jobs and --fresh": table.in_one_process and (options.jobs is not None or options.fresh),
+        "--known": table.in_one_process and options.known is not None,
         "--fold-minutes and --method-minutes": (table.in_one_process or table.needs_concepts)
         and (options.fold_minutes is not None or options.method_minutes is not None),
         "--repetitions": table.repetitions is None and options.repetitions is not None,

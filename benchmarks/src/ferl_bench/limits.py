@@ -21,6 +21,10 @@ class Limited(Protocol):
     def budget_minutes(self) -> float | None:
         """What all folds of its method may take together."""
 
+    @property
+    def weight(self) -> int:
+        """A guess of the work."""
+
     def result(self, measures: Mapping[str, float], error: str | None = None) -> Result:
         """Return a result of this job."""
 
@@ -70,7 +74,7 @@ class Ledger:
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
         self._seconds: dict[str, float] = defaultdict(float)
-        self._too_slow: dict[tuple[str, str], float] = {}
+        self._too_slow: dict[tuple[str, str], tuple[int, float]] = {}
 
     def is_valid(self, known: Result) -> bool:
         """Whether a known result answers this run's question: one that was ended had at least this run's time."""
@@ -78,20 +82,23 @@ class Ledger:
             return True
         return self.limits.fold_minutes is not None and known.limit_minutes >= self.limits.fold_minutes
 
-    def record(self, result: Result) -> None:
+    def record(self, job: Limited, result: Result) -> None:
         """Take note of a result, known or new."""
         self._seconds[result.method] += result.seconds
         if result.limit_minutes is not None:
-            self._too_slow[result.method, result.data_set] = result.limit_minutes
+            place = result.method, result.data_set
+            slow = (job.weight, result.limit_minutes)
+            self._too_slow[place] = min(slow, self._too_slow.get(place, slow))
 
     def refuse(self, job: Limited) -> Result | None:
         """Return the result of a job that is not worth starting, or None.
 
         A data set counts only when all of its folds could be measured: after one that was ended, the others are spared.
+        Fewer rows of a growing table are less work, and are tried.
         """
         blank = job.result({})
-        too_slow = self._too_slow.get((blank.method, blank.data_set))
-        if too_slow is not None:
+        weight, too_slow = self._too_slow.get((blank.method, blank.data_set), (0, None))
+        if too_slow is not None and job.weight >= weight:
             message = f"not started: another fold of the data set took over {too_slow:g} minutes"
             return replace(job.result({}, message), limit_minutes=too_slow)
         budget = self.limits.budget(job.budget_minutes)

@@ -38,10 +38,6 @@ class Task(Limited, Protocol):
         """The data set."""
 
     @property
-    def weight(self) -> int:
-        """A guess of the work, for the time left."""
-
-    @property
     def key(self) -> str:
         """The fingerprint of the result."""
 
@@ -124,8 +120,8 @@ def run(
     ledger = Ledger(limits or Limits())
     stored = {job: results.get(job.key) for job in jobs}
     known = {job: result for job, result in stored.items() if result is not None and ledger.is_valid(result)}
-    for result in known.values():
-        ledger.record(result)
+    for job, result in known.items():
+        ledger.record(job, result)
     missing = [job for job in jobs if job not in known]
     if results.n_unreadable:
         console.print(f"{results.path.name}: {results.n_unreadable} unreadable line(s) ignored.")
@@ -141,7 +137,7 @@ def run(
 
             def on_done(job: Task, result: Result) -> None:
                 results.add(job.key, result)
-                ledger.record(result)
+                ledger.record(job, result)
                 on_result(job, result)
 
             def worth_starting() -> Iterator[Task]:

@@ -135,6 +135,12 @@ def n_reasons(kind: str, reasons: int | None) -> int:
 class _CodePrinter(Printer):
     """What Python and C write alike: steps are variables, tables of numbers stand before the function."""
 
+    nothing: str
+    """A missing value, and the words of both, either and not."""
+    both: str
+    either: str
+    denial: str
+
     def __init__(self, program: Program) -> None:
         super().__init__(program)
         self.tables: dict[tuple[float, ...], str] = {}
@@ -168,6 +174,29 @@ class _CodePrinter(Printer):
     def of_missing(self, item: Value) -> str:
         x = self.text(item.args[0])
         return f"({x} != {x})"
+
+    def of_nothing(self, item: Value) -> str:
+        return self.nothing
+
+    def of_and(self, item: Value) -> str:
+        return f"({f' {self.both} '.join(map(self.text, item.args))})"
+
+    def of_or(self, item: Value) -> str:
+        return f"({f' {self.either} '.join(map(self.text, item.args))})"
+
+    def of_not(self, item: Value) -> str:
+        return f"({self.denial}{self.text(item.args[0])})"
+
+    def of_if(self, item: Value) -> str:
+        parts = []
+        while item.op == "if":
+            condition, then, item = item.args
+            parts.append(self.choice(self.text(condition), self.text(then)))
+        return f"({''.join(parts)}{self.text(item)})"
+
+    def choice(self, condition: str, then: str) -> str:
+        """A value under a condition, with what comes before the other value."""
+        raise NotImplementedError
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -326,6 +355,8 @@ def ferl_nearest(values, known, kept):
 class _PythonPrinter(_CodePrinter):
     """The program in Python."""
 
+    nothing, both, either, denial = "nan", "and", "or", "not "
+
     def file(self) -> str:
         """All of the file."""
         program, self.kept = self.program, ""
@@ -379,24 +410,8 @@ class _PythonPrinter(_CodePrinter):
         call = f"ferl_{'text' if column.is_text else 'code'}(row, {name}, {places!r}, {column.markers!r})"
         return call if column.is_category else f"ferl_rank({call}, {len(column.values)})"
 
-    def of_nothing(self, item: Value) -> str:
-        return "nan"
-
-    def of_and(self, item: Value) -> str:
-        return f"({' and '.join(map(self.text, item.args))})"
-
-    def of_or(self, item: Value) -> str:
-        return f"({' or '.join(map(self.text, item.args))})"
-
-    def of_not(self, item: Value) -> str:
-        return f"(not {self.text(item.args[0])})"
-
-    def of_if(self, item: Value) -> str:
-        parts = []
-        while item.op == "if":
-            condition, then, item = item.args
-            parts.append(f"{self.text(then)} if {_bare(self.text(condition))} else ")
-        return f"({''.join(parts)}{self.text(item)})"
+    def choice(self, condition: str, then: str) -> str:
+        return f"{then} if {_bare(condition)} else "
 
     def of_min(self, item: Value) -> str:
         return f"min({', '.join(map(self.text, item.args))})"
@@ -567,6 +582,8 @@ static double ferl_nearest(const double *value, const int *known) {{
 class _CPrinter(_CodePrinter):
     """The program in C."""
 
+    nothing, both, either, denial = "NAN", "&&", "||", "!"
+
     def file(self) -> str:
         """All of the file."""
         program, self.nearest, self.lists = self.program, "", dict[tuple[str, ...], str]()
@@ -664,24 +681,8 @@ class _CPrinter(_CodePrinter):
             call = f"ferl_code({field}, {n}, {values})"
         return call if column.is_category else f"({call} < {n} ? {call} : NAN)"
 
-    def of_nothing(self, item: Value) -> str:
-        return "NAN"
-
-    def of_and(self, item: Value) -> str:
-        return f"({' && '.join(map(self.text, item.args))})"
-
-    def of_or(self, item: Value) -> str:
-        return f"({' || '.join(map(self.text, item.args))})"
-
-    def of_not(self, item: Value) -> str:
-        return f"(!{self.text(item.args[0])})"
-
-    def of_if(self, item: Value) -> str:
-        parts = []
-        while item.op == "if":
-            condition, then, item = item.args
-            parts.append(f"{self.text(condition)} ? {self.text(then)} : ")
-        return f"({''.join(parts)}{self.text(item)})"
+    def choice(self, condition: str, then: str) -> str:
+        return f"{condition} ? {then} : "
 
     def of_min(self, item: Value) -> str:
         return self._of_several("min", item)

@@ -7,7 +7,7 @@ computed below it. Each expression hands on the columns that later ones read, an
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import ClassVar
 
 from ferl._answers import model_of
@@ -350,6 +350,10 @@ class _SqlPrinter(Printer):
         """Dates as days since 1970."""
         return self.finite(column, name)
 
+    def moment(self, column: Input, name: str) -> str:
+        """A date as a time of the database, in UTC where the column has a zone."""
+        return f"(CAST({name} AS TIMESTAMPTZ) AT TIME ZONE 'UTC')" if column.is_zoned else f"CAST({name} AS TIMESTAMP)"
+
     # -----------------------------------------------------------------------------------------------------------------
     # The nearest kept row
     # -----------------------------------------------------------------------------------------------------------------
@@ -406,13 +410,10 @@ class _SqlPrinter(Printer):
     def kept_rows(self, search: Nearest) -> str:
         """The common table expression of the kept rows: their place i, r of each column, u of numbers in units."""
         names, columns = ["i"], [[str(i) for i in range(len(search.rows))]]
-        for k in range(len(search.columns)):
-            if search.per_unit[k] > 0:
-                names.append(f"r{k}")
-                columns.append([self.number(item) for item in search.rows[:, k].tolist()])
-                if search.is_number[k]:
-                    names.append(f"u{k}")
-                    columns.append([self.single(self.number(item)) for item in search.units[:, k].tolist()])
+        for name, numbers, is_single in _kept_columns(search):
+            names.append(name)
+            texts = map(self.number, numbers)
+            columns.append([self.single(text) if is_single else text for text in texts])
         rows = ", ".join(f"({', '.join(row)})" for row in zip(*columns, strict=True))
         return f"{self.stem}_kept({', '.join(names)}) AS (VALUES {rows})"
 
@@ -548,9 +549,7 @@ class _DuckDB(_SqlPrinter):
         return f"CASE WHEN isnan({item}) THEN NULL WHEN isinf({item}) THEN {refused} ELSE {item} END"
 
     def days(self, column: Input, name: str) -> str:
-        moment = f"CAST({name} AS TIMESTAMP)"
-        if column.is_zoned:
-            moment = f"(CAST({name} AS TIMESTAMPTZ) AT TIME ZONE 'UTC')"
+        moment = self.moment(column, name)
         day = f"CAST({moment} AS DATE)"
         return (
             f"CAST({day} - DATE '1970-01-01' AS DOUBLE) + (epoch_us({moment}) - epoch_us(CAST({day} AS TIMESTAMP))) "
@@ -559,11 +558,8 @@ class _DuckDB(_SqlPrinter):
 
     def kept_rows(self, search: Nearest) -> str:
         columns = [f"unnest(range({len(search.rows)})) AS i"]
-        for k in range(len(search.columns)):
-            if search.per_unit[k] > 0:
-                columns.append(f"unnest({self.list_of(search.rows[:, k].tolist())}) AS r{k}")
-                if search.is_number[k]:
-                    columns.append(f"unnest({self.list_of(search.units[:, k].tolist(), 'FLOAT')}) AS u{k}")
+        for name, numbers, is_single in _kept_columns(search):
+            columns.append(f"unnest({self.list_of(numbers, 'FLOAT' if is_single else 'DOUBLE')}) AS {name}")
         return f"{self.stem}_kept AS MATERIALIZED (SELECT {', '.join(columns)})"
 
     def nearest_stage(self, index: int, search: Nearest, live: list[str], source: str, name: str) -> list[str]:
@@ -608,9 +604,7 @@ class _Postgres(_SqlPrinter):
         return f"{item} = float8 'NaN'"
 
     def days(self, column: Input, name: str) -> str:
-        moment = f"CAST({name} AS timestamp)"
-        if column.is_zoned:
-            moment = f"(CAST({name} AS timestamptz) AT TIME ZONE 'UTC')"
+        moment = self.moment(column, name)
         within = f"EXTRACT(EPOCH FROM ({moment} - date_trunc('day', {moment})))"
         return (
             f"CAST(CAST({moment} AS date) - DATE '1970-01-01' AS float8) + CAST({within} * 1000000 AS float8) "
@@ -623,13 +617,9 @@ class _Postgres(_SqlPrinter):
 
     def kept_rows(self, search: Nearest) -> str:
         names, arrays = [], []
-        for k in range(len(search.columns)):
-            if search.per_unit[k] > 0:
-                names.append(f"r{k}")
-                arrays.append(f"CAST('{{{','.join(map(repr, search.rows[:, k].tolist()))}}}' AS float8[])")
-                if search.is_number[k]:
-                    names.append(f"u{k}")
-                    arrays.append(f"CAST('{{{','.join(map(repr, search.units[:, k].tolist()))}}}' AS float4[])")
+        for name, numbers, is_single in _kept_columns(search):
+            names.append(name)
+            arrays.append(f"CAST('{{{','.join(map(repr, numbers))}}}' AS float{4 if is_single else 8}[])")
         rows = f"unnest({', '.join(arrays)}) WITH ORDINALITY AS item({', '.join([*names, 'i'])})"
         return f"{self.stem}_kept AS MATERIALIZED (SELECT * FROM {rows})"
 
@@ -696,6 +686,15 @@ class _SQLite(_SqlPrinter):
             f"{name}_query AS (SELECT {', '.join([*live, f'{share} AS ferl_share'])} FROM {source}{self.fence})",
             f"{name} AS (SELECT {', '.join([*handed, result])} FROM {name}_query q{self.fence})",
         ]
+
+
+def _kept_columns(search: Nearest) -> Iterator[tuple[str, list[float], bool]]:
+    """Columns of the kept rows that count: name, numbers, and whether these are in single precision."""
+    for k in range(len(search.columns)):
+        if search.per_unit[k] > 0:
+            yield f"r{k}", search.rows[:, k].tolist(), False
+            if search.is_number[k]:
+                yield f"u{k}", search.units[:, k].tolist(), True
 
 
 _PRINTERS = {"duckdb": _DuckDB, "postgres": _Postgres, "sqlite": _SQLite, "ansi": _SqlPrinter}

@@ -18,8 +18,9 @@ N_THREADS = 2
 """What every fit may use."""
 HOLE = "(missing)"
 YARDSTICK = "LightGBM-100"
-MOST_ROWS = {"EBM": 20_000}
-"""Methods that are not run on more rows: a fit of EBM on all flights takes longer than all other fits together."""
+CASES = "FERL with cases"
+MOST_ROWS = {CASES: 100_000}
+"""Methods that are not run on more rows. A model keeps 20,000 of them as cases by default."""
 _DATE = r"\d{4}-\d\d-\d\d(?:[T ]|$)"
 
 
@@ -85,19 +86,23 @@ class Prepared:
         return np.asarray(self.fitted.predict_proba(self.prepare(frame)))
 
 
-def fit_ferl(frame: pd.DataFrame, y: NDArray[np.int64], seed: int) -> Any:
-    """Fit the default on the frame as it is."""
+def fit_ferl(cases: bool, frame: pd.DataFrame, y: NDArray[np.int64], seed: int) -> Any:
+    """Fit the default, with or without cases, on the frame as it is."""
     from ferl import FERLClassifier
 
     with warnings.catch_warnings():
         # Advice on columns (dates as text, ids) is for whoever prepares a table; here it stays as it comes.
         warnings.simplefilter("ignore", UserWarning)
-        return FERLClassifier(random_state=seed, n_jobs=N_THREADS).fit(frame, y)
+        return FERLClassifier(cases=cases, random_state=seed, n_jobs=N_THREADS).fit(frame, y)
 
 
 def fit_lightgbm(n_trees: int, frame: pd.DataFrame, y: NDArray[np.int64], seed: int) -> Any:
-    """Fit with the package's defaults but the number of trees; it reads categories and missing values."""
-    machine = require("lightgbm").LGBMClassifier(n_estimators=n_trees, n_jobs=N_THREADS, random_state=seed, verbose=-1)
+    """Fit with the package's defaults but the number of trees and `min_child_weight`: with 0.001 krkopt diverges.
+
+    It reads categories and missing values.
+    """
+    options: dict[str, Any] = {"n_jobs": N_THREADS, "random_state": seed, "verbose": -1}
+    machine = require("lightgbm").LGBMClassifier(n_estimators=n_trees, min_child_weight=1, **options)
     return Prepared(Columns(frame).categorised, machine, frame, y)
 
 
@@ -133,12 +138,8 @@ def fit_regression(frame: pd.DataFrame, y: NDArray[np.int64], seed: int) -> Any:
 
 
 def ferl_statements(fitted: Any) -> dict[str, float]:
-    """Return how many rules, curves and maps people read."""
-    return {
-        "rules": float(fitted.n_rules_),
-        "curves": float(getattr(fitted, "n_curves_", 0)),
-        "maps": float(getattr(fitted, "n_maps_", 0)),
-    }
+    """Return how many rules, curves and maps people read, and how many cases are kept."""
+    return {what: float(getattr(fitted, f"n_{what}_")) for what in ("rules", "curves", "maps", "cases")}
 
 
 def ebm_statements(fitted: Any) -> dict[str, float]:
@@ -153,7 +154,8 @@ def _method(name: str, fit: Any, *packages: str, **others: Any) -> Method:
 
 
 METHODS = (
-    _method("FERL", fit_ferl, measures=ferl_statements, is_ours=True),
+    _method("FERL", partial(fit_ferl, False), measures=ferl_statements, is_ours=True),
+    _method(CASES, partial(fit_ferl, True), measures=ferl_statements, is_ours=True),
     _method(YARDSTICK, partial(fit_lightgbm, 100), "lightgbm", is_interpretable=False),
     _method("LightGBM-400", partial(fit_lightgbm, 400), "lightgbm", is_interpretable=False),
     _method("EBM", fit_ebm, "interpret-core", measures=ebm_statements),

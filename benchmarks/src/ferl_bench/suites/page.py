@@ -19,7 +19,8 @@ Compared = Sequence[tuple[Measure, bool]]
 ALPHA = 0.05
 PAIR_NOTES = (
     "One mean a data set and method. In brackets: 95 % bootstrap interval; won: data sets on which ours is better "
-    "/ equal / worse; p: Wilcoxon's signed-rank test, two-sided; Holm: corrected over the rivals of a measure.",
+    "/ equal / worse; p: Wilcoxon's signed-rank test, two-sided; Holm: corrected over the rivals of a measure, without "
+    "other methods of ours.",
 )
 RANK_NOTE = (
     "Ranks of data-set means, 1 is best, equal ones share theirs; methods that lack data sets are not ranked. Two mean "
@@ -42,8 +43,16 @@ def whole_rows(rows: Sequence[Row]) -> list[Row]:
     return [row for row in rows if len(row.data_sets) == len(names)]
 
 
+def on_common(rows: Sequence[Row]) -> list[Row]:
+    """Return methods that have at least half of the tables, each on the tables that all of these have."""
+    names = names_of(rows)
+    often = [row for row in rows if 2 * len(row.data_sets) >= len(names)]
+    shared = [name for name in names if all(name in row.data_sets for row in often)]
+    return [row.on(shared) for row in often]
+
+
 def pair_sections(rows: Sequence[Row], ours: str, compared: Compared) -> list[Section]:
-    """Ours minus each rival that has all tables, with signed-rank tests that Holm corrects over the rivals."""
+    """Ours minus each method that has all tables, with signed-rank tests that Holm corrects over the rivals."""
     names = names_of(rows)
     whole = {row.method.name: row for row in whole_rows(rows)}
     if ours not in whole or len(whole) < 2 or len(names) < 2:
@@ -54,13 +63,15 @@ def pair_sections(rows: Sequence[Row], ours: str, compared: Compared) -> list[Se
             name: [measure.scale * row.data_sets[one][measure.key] for one in names] for name, row in whole.items()
         }
         pairs = {name: paired_difference(scores[ours], own) for name, own in scores.items() if name != ours}
-        corrected = holm([pair.p_value for pair in pairs.values()])
-        for (name, pair), p_value in zip(pairs.items(), corrected, strict=True):
+        rivals = [name for name in pairs if not whole[name].method.is_ours]
+        corrected = dict(zip(rivals, holm([pairs[name].p_value for name in rivals]), strict=True)) if rivals else {}
+        for name, pair in pairs.items():
             counts = (pair.wins, pair.ties, pair.losses)[:: 1 if more else -1]
             places = measure.decimals
             difference = f"{pair.mean:+.{places}f} [{pair.low:+.{places}f}, {pair.high:+.{places}f}]"
             won = " / ".join(map(str, counts))
-            body.append([name, measure.title, difference, won, f"{pair.p_value:.2g}", f"{p_value:.2g}"])
+            holms = f"{corrected[name]:.2g}" if name in corrected else ""
+            body.append([name, measure.title, difference, won, f"{pair.p_value:.2g}", holms])
     header = ["Against", "Measure", "Ours minus theirs", "Won", "p", "Holm"]
     return [Section(f"{ours} in pairs", header, body, PAIR_NOTES)]
 
@@ -79,7 +90,7 @@ def rank(rows: Sequence[Row], compared: Compared) -> dict[str, Friedman]:
     }
 
 
-def rank_sections(ranks: Mapping[str, Friedman]) -> list[Section]:
+def rank_sections(ranks: Mapping[str, Friedman], title: str = "Mean ranks") -> list[Section]:
     """Return the mean ranks, a line a method."""
     if not ranks:
         return []
@@ -91,7 +102,7 @@ def rank_sections(ranks: Mapping[str, Friedman]) -> list[Section]:
         for title, test in ranks.items()
     ]
     critical = f"Critical difference: {critical_difference(len(first.ranks), first.n_data_sets, ALPHA):.2f}."
-    return [Section("Mean ranks", ["Method", *ranks], body, [RANK_NOTE, critical, *tests])]
+    return [Section(title, ["Method", *ranks], body, [RANK_NOTE, critical, *tests])]
 
 
 def draw_ranks(figure: Any, ranks: Mapping[str, Friedman]) -> None:
@@ -103,22 +114,22 @@ def draw_ranks(figure: Any, ranks: Mapping[str, Friedman]) -> None:
         ax.set_title(title, fontsize="medium", pad=45)
 
 
-def time_section(rows: Sequence[Row], ours: str) -> Section:
-    """Return the fit times, each on the data sets that ours has as well."""
-    own = next((row for row in rows if row.method.name == ours), None)
+def time_section(rows: Sequence[Row], *ours: str) -> Section:
+    """Return the fit times, each on the data sets that ours have as well."""
+    own = [row for name in ours for row in rows if row.method.name == name]
     body = []
-    for row in rows if own is not None else ():
-        names = [name for name in row.data_sets if own is not None and name in own.data_sets]
-        theirs, mine = (
-            sum(one.data_sets[name]["fit_seconds"] for name in names) for one in (row, own) if one is not None
-        )
+    for row in rows if own else ():
+        names = [name for name in row.data_sets if all(name in one.data_sets for one in own)]
+        theirs, *mine = (sum(one.data_sets[name]["fit_seconds"] for name in names) for one in (row, *own))
         if names:
-            body.append([row.method.name, str(len(names)), f"{theirs:.2f}", f"{theirs / mine:.2f}"])
+            body.append([row.method.name, f"{len(names)}", f"{theirs:.2f}", *(f"{theirs / one:.2f}" for one in mine)])
     note = (
-        f"Sum over the data sets that both have of the median fit time of a fold, and divided by {ours}'s; one "
+        "Sum over the data sets that a method and ours have of the median fit time of a fold, and divided by ours; one "
         "thread, in processor time; `ferl bench speed` is the race."
     )
-    return Section("Fit time", ["Method", "Sets", "Sum, s", f"Ratio to {ours}"], body, [note])
+    return Section(
+        "Fit time", ["Method", "Sets", "Sum, s", *(f"Ratio to {one.method.name}" for one in own)], body, [note]
+    )
 
 
 def table_section(data_sets: Sequence[DataSet], packages: Mapping[str, str] | None = None) -> Section:

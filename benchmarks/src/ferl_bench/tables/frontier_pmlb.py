@@ -11,14 +11,32 @@ from ferl_bench.errors import BenchError
 from ferl_bench.headline import against_best, against_partial
 from ferl_bench.method import Method, packages_of
 from ferl_bench.render import Report
-from ferl_bench.rows import Measure, Row, data_set_section, failure_notes, method_section, rows_json
-from ferl_bench.suites.page import chosen, draw_ranks, pair_sections, rank, rank_sections, table_section, time_section
+from ferl_bench.rows import (
+    Measure,
+    Row,
+    data_set_section,
+    failure_notes,
+    method_section,
+    names_of,
+    partial_rows,
+    rows_json,
+)
+from ferl_bench.suites.page import (
+    chosen,
+    draw_ranks,
+    on_common,
+    pair_sections,
+    rank,
+    rank_sections,
+    table_section,
+    time_section,
+)
 from ferl_bench.suites.pmlb import NAMES, load_pmlb
 from ferl_bench.suites.pmlb_methods import METHODS
 from ferl_bench.suites.protocol import FrameJob
 from ferl_bench.table import Request, Table
 
-OURS = "FERL-wide"
+OURS = ("FERL-wide", "FERL-wide with cases")
 ACCURACY, AUC = Measure("accuracy", "Acc %", 100), Measure("auc", "AUC %", 100)
 LOSS, AURC = Measure("log_loss", "Log-loss", decimals=3), Measure("aurc", "AURC x100", 100)
 COMPARED = ((ACCURACY, True), (AUC, True), (LOSS, False), (AURC, False))
@@ -64,28 +82,37 @@ def make_report(
     ]
     measured = [row for row in rows if row.data_sets]
     ranks = rank(measured, COMPARED)
+    common = on_common(measured)
+    # Some methods lack a table: they have their ranks where they were measured.
+    shared = rank(common, COMPARED) if partial_rows(measured) else {}
     return Report(
         name="frontier_pmlb",
-        title="PMLB: FERL-wide and the defaults of other packages",
+        title="PMLB: FERL-wide, with and without cases, and the defaults of other packages",
         facts=facts,
         sections=[
             method_section("Answers", rows, ANSWERS, [*NOTES, *missing, *failure_notes(rows)]),
             *rank_sections(ranks),
-            *pair_sections(rows, OURS, COMPARED),
-            *common_sets_section(rows, OURS, COMPARED),
-            time_section(measured, OURS),
+            *rank_sections(shared, f"Mean ranks on the {len(names_of(common))} tables that these methods have"),
+            *(section for ours in OURS for section in pair_sections(rows, ours, COMPARED)),
+            *(section for ours in OURS for section in common_sets_section(rows, ours, COMPARED)),
+            time_section(measured, *OURS),
             table_section(data_sets),
             *(data_set_section(measured, measure) for measure, _ in COMPARED),
         ],
         data=rows_json(rows),
-        draw=(lambda figure: draw_ranks(figure, ranks)) if ranks else None,
-        headlines=[*against_best(rows, OURS, COMPARED), *against_partial(rows, OURS, COMPARED)],
+        draw=(lambda figure: draw_ranks(figure, shared or ranks)) if shared or ranks else None,
+        headlines=[
+            headline
+            for ours in OURS
+            for against in (against_best, against_partial)
+            for headline in against(rows, ours, COMPARED)
+        ],
         failures=[*missing, *failure_notes(rows)],
     )
 
 
 TABLE = Table(
-    summary="FERL-wide and the defaults of other packages on 48 tables of PMLB: ranks, tests, times.",
+    summary="FERL-wide, also with cases, and the defaults of other packages on 48 tables of PMLB: ranks, tests, times.",
     run=run_pmlb,
     chapter="Answers",
     minutes=600,
