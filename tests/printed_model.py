@@ -239,7 +239,7 @@ class PrintedModel:
             return fit @ shares / max(fit.sum(), 1.0), max(0.0, 1 - fit.sum())
         capped = np.minimum(fit, 1 - 1e-12)
         odds = (capped / (1 - capped))[:, None] * shares
-        if self.head.startswith("Of all rules the strongest counts"):
+        if self.head.startswith("The strongest of all rules counts"):
             most = odds.max(axis=0)
             return most / (1 + most.sum()), float(1 / (1 + most.sum()))
         if self.head.startswith("Along a path"):

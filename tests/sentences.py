@@ -155,7 +155,7 @@ def unproven_claims(pages: dict[str, str]) -> list[tuple[str, str]]:
     allowed = {
         # Radii and nearest changes are proven, and what is only searched says so.
         "explain": r"Proven: (the label stays|however far|no change of a single value)|Nothing is proven:|"
-        r".* that is searched, not proven\.",
+        r".* this is a search, not a proof\.",
         "stability": r"Proven: |Verdict: nothing is proven for all rows at once\.|"
         r"Verdict: [a-z ]+\. Half of the rows keep their label, proven, ",
         "report": "A proof that the label stays the same",  # the glossary says what a certificate is

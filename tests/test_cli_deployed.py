@@ -88,7 +88,7 @@ def test_balanced_decisions_are_told_by_mean_recall(folder):
     probable = ferl(*evaluate)
     balanced = ferl(*evaluate, "--decision", "balanced")
     assert "mean recall" not in probable.stdout
-    assert re.search(r"test mean recall +[\d.]+%; always saying one class gives 50.0%", balanced.stdout)
+    assert re.search(r"test mean recall +[\d.]+%; always predicting one class gives 50.0%", balanced.stdout)
     assert "no better" not in balanced.stderr
     report = ["report", folder / "model.json", folder / "new.csv", "--target", "kind", "-o", folder / "report.html"]
     figures = json.loads(ferl(*evaluate, "--decision", "balanced", "--json").stdout)

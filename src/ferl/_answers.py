@@ -395,7 +395,7 @@ class Answers(Generic[AnyModel]):
 
         Effects compare the row with the average training row: "odds of yes x 12" means that the value of a feature
         multiplies the odds by 12, compared with what this feature contributes on average over the training rows.
-        Changes stay within the training range, as far as the model remembers it.
+        Changes stay within the training range, as far as the model keeps it.
 
         Parameters
         ----------

@@ -747,7 +747,7 @@ def made_monotone(model: RuleModel, feature: int, sign: int, locked: Iterable[in
     for rule, agreed in zip(rules, agrees, strict=True):
         if rule in held and not agreed:
             raise ValueError(
-                f"Rule {model.numbers[rule]} is locked and speaks against the wish: {_conditions(model, rule)}."
+                f"Rule {model.numbers[rule]} is locked and has the opposite direction: {_conditions(model, rule)}."
             )
     alone = np.isin(rules, rules_on(model, feature, alone=True))
     wished, shift = np.where(agrees, line, 0.0), 0.0

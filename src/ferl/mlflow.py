@@ -214,7 +214,9 @@ def _wished_label(model: Model, n_reasons: int, wished: Any) -> Any:
     if not found:
         raise ValueError(f"wished is {shown(wished)}; it must be one of the classes, {shown(labels)}.")
     if not n_reasons:
-        raise ValueError(f"wished is {shown(wished)} and reasons is 0: wished is about reasons, ask for some.")
+        raise ValueError(
+            f"wished is {shown(wished)} and reasons is 0: wished is about reasons; set reasons to at least 1."
+        )
     return found[0]
 
 

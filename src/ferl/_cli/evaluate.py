@@ -227,7 +227,9 @@ class Judged:
     def accuracy_text(self) -> str:
         """Accuracy, beside the accuracy of always predicting the commonest class."""
         n_rows = self.recall.n_rows
-        baseline = f"always saying {self.classes[int(np.argmax(n_rows))]} gives {n_rows.max() / len(self.truth):.1%}"
+        baseline = (
+            f"always predicting {self.classes[int(np.argmax(n_rows))]} gives {n_rows.max() / len(self.truth):.1%}"
+        )
         return f"{self.right.mean():.1%} of {len(self.truth):,} rows; {baseline}"
 
     def lines(self, name: str) -> list[str]:
@@ -235,13 +237,16 @@ class Judged:
         recall, auc = self.recall, self.auc
         found = {"accuracy": self.accuracy_text(), "recall": recall.text()}
         if self.rule.decision.is_for_recall and recall.mean is not None:
-            found["mean recall"] = f"{recall.mean:.1%}; always saying one class gives {1 / len(recall.held):.1%}"
+            found["mean recall"] = f"{recall.mean:.1%}; always predicting one class gives {1 / len(recall.held):.1%}"
         if self.costs is not None:
-            found["cost"] = f"{self.costs[0]:.4g} a row; always saying one class costs at least {self.costs[1]:.4g}"
+            found["cost"] = f"{self.costs[0]:.4g} a row; always predicting one class costs at least {self.costs[1]:.4g}"
         if auc is not None:
             ranked = f"{auc:.3f} of {self.classes[1]} against {self.classes[0]}"
-            found["AUC"] = f"{ranked} (0.5: ranked by chance, 1: all before the others)"
-        found["AURC"] = f"{aurc(self.truth, self.label, self.confidence):.4f} (lower: more sure where it is right)"
+            found["AUC"] = f"{ranked} (0.5: chance, 1: perfect ranking)"
+        found["AURC"] = (
+            f"{aurc(self.truth, self.label, self.confidence):.4f} (lower is better: sure where right, unsure where "
+            "wrong)"
+        )
         found["abstentions"] = f"{self.abstains.mean():.1%}"
         if 0 < self.abstains.sum() < len(self.truth):
             found["abstentions"] += f"; of the other rows {self.right[~self.abstains].mean():.1%} are right"
@@ -257,11 +262,11 @@ class Judged:
             found["sets by class"] = self.coverage.text()
             found["classes per set"] = f"{kept['classes_per_set']:.2f}"
         if "answered" in kept:
-            found["answered"] = f"{kept['answered']:.1%} of the rows, by the promise on errors"
+            found["answered"] = f"{kept['answered']:.1%} of the rows, under the guarantee on errors"
         if kept.get("errors_among_answers") is not None:
             found["wrong answers"] = f"{kept['errors_among_answers']:.1%} of the answered rows"
         if kept.get("ece") is not None:
-            found["ECE"] = f"{kept['ece']:.2g} of the calibrated probabilities (0: right as often as they say)"
+            found["ECE"] = f"{kept['ece']:.2g} of the calibrated probabilities (0: right as often as stated)"
         return [f"{title:<18} {text}" for title, text in found.items()]
 
     def kept(self) -> dict[str, Any]:
@@ -312,23 +317,23 @@ class Judged:
         notes = []
         if len(self.truth) and decision.is_usual and self.right.sum() <= n_rows.max():
             most = self.classes[int(n_rows.argmax())]
-            tells = "AURC tells" if self.auc is None else "AUC and AURC tell"
-            rest = f"; {tells} whether its probabilities rank rows all the same" if is_tested else ""
-            notes.append(f"by accuracy the model is no better than always saying {most}{rest}")
+            show = "AURC shows" if self.auc is None else "AUC and AURC show"
+            rest = f"; {show} whether its probabilities still rank the rows" if is_tested else ""
+            notes.append(f"by accuracy the model is no better than always predicting {most}{rest}")
         if decision.is_for_recall and mean is not None and mean <= 1 / len(recall.held) < 1:
-            guess = f"always saying one class, {1 / len(recall.held):.1%}"
+            guess = f"always predicting one class, {1 / len(recall.held):.1%}"
             notes.append(f"by mean recall, {mean:.1%}, the model is no better than {guess}")
         if self.costs is not None and self.costs[0] >= self.costs[1]:
             notes.append(
-                f"by its costs, {self.costs[0]:.4g} a row, the model is no better than always saying one class"
+                f"by its costs, {self.costs[0]:.4g} a row, the model is no better than always predicting one class"
             )
         lost = np.flatnonzero((recall.n_hit < _RARELY * n_rows) & (n_rows >= _MIN_MISSED))
         if len(lost):
             remedy = ""
             if 2 * n_rows[lost].max() < n_rows.max():  # they are rare
                 remedy = _MORE_ROWS if decision.name == "balanced" else self._balanced(example)
-            found = recall.named(lost.tolist(), "{name} ({n_rows:,} rows)")
-            notes.append(f"less than {_RARELY:.0%} of {found} are found: other classes are more probable{remedy}")
+            missed = recall.named(lost.tolist(), "{name} ({n_rows:,} rows)")
+            notes.append(f"less than {_RARELY:.0%} of {missed} are predicted: other classes are more probable{remedy}")
         return notes
 
     def _balanced(self, example: str) -> str:
@@ -340,7 +345,7 @@ class Judged:
 
 
 _MORE_ROWS = (
-    ", even compared with their frequency. More rows of such classes, or columns that tell them apart, would help"
+    ", even compared with their frequency. More rows of such classes, or columns that distinguish them, would help"
 )
 
 
@@ -400,7 +405,7 @@ def run_calibrate(asked: Namespace) -> None:
         sets = ByClass.of(names, codes, (codes >= 0) & left_out[np.arange(len(codes)), codes])
         each = "of the rows of every class" if asked.class_conditional else "of the rows"
         lines.append(f"sets           hold the true class of at least {1 - asked.alpha:.0%} {each}")
-        lines.append(f"sets by class  {sets.text()} (each row by sets that the others make)")
+        lines.append(f"sets by class  {sets.text()} (each row tested with sets from the other rows)")
         notes += [] if asked.class_conditional else _notes(sets, asked.alpha)
     if asked.risk is not None:
         controlled = RiskControlledFERL(
@@ -426,7 +431,7 @@ def run_calibrate(asked: Namespace) -> None:
             else (f"by a temperature of {moved.temperature:.3g}")
         )
         lines.append(f"probabilities  moved {how}")
-    lines.append("novelty        p-values: at most a share p of rows like these has a p-value up to p")
+    lines.append("novelty        p-values: among rows like these, at most a share p has a p-value of p or less")
     for line in lines:
         typer.echo(line)
     write_calibration(found, asked.out, estimator.classes_)
@@ -445,8 +450,8 @@ def _decision(asked: Namespace, model: Model) -> Decision:
         )
     if not decision.is_usual and asked.probabilities is not None:
         raise CommandError(
-            f"--probabilities moves what --decision {asked.decision} compares, so that --risk would promise something "
-            "about other labels than those given out. Leave one of them out."
+            f"--probabilities changes what --decision {asked.decision} compares, so the guarantee of --risk would be "
+            "about other labels than the predicted ones. Leave one of them out."
         )
     return decision
 
@@ -458,7 +463,7 @@ def _notes(sets: ByClass, alpha: float) -> list[str]:
     if not short:
         return []
     return [
-        f"{1 - alpha:.0%} are promised of all rows together; sets hold the true class less often where it is "
-        f"{sets.named(short, '{name} ({share:.1%} of {n_rows:,} rows)', 'or')}. Add --class-conditional to promise it "
-        "of every class, with larger sets"
+        f"the guarantee of {1 - alpha:.0%} is for all rows together; sets hold the true class less often where it is "
+        f"{sets.named(short, '{name} ({share:.1%} of {n_rows:,} rows)', 'or')}. Add --class-conditional to guarantee "
+        "it for every class, with larger sets"
     ]

@@ -100,10 +100,10 @@ def run_fit(asked: Namespace) -> None:
     if asked.model != "rules" and most < n_classes:
         note(
             f"{n_classes:,} classes and at most {most:,} rules: each rule of a tree supports one class, so "
-            f"the others are hardly found. Add --set max_rules={2 * n_classes}, say"
+            f"the others are hardly ever predicted. Add --set max_rules={2 * n_classes}, say"
         )
     with _warnings_as_notes(noted):
-        # scikit-learn asks what has been asked and answered before.
+        # scikit-learn warns of what the notes above have stated.
         warnings.filterwarnings("ignore", message="The number of unique classes", category=UserWarning)
         own_weight = None if weight is None else weight[fitted_on]
         more = {} if groups is None or asked.model != "rules" else _inner_groups(groups.take(fitted_on))
@@ -121,7 +121,7 @@ def run_fit(asked: Namespace) -> None:
     judged = judge_rows(estimator, X.take(fitted_on), truth[fitted_on])
     lines, example = [f"training accuracy  {judged.accuracy_text()}"], ""
     if getattr(estimator, "n_cases_", 0):
-        note("training rows are their own most similar cases: their accuracy is no measure, that of --test is")
+        note("each training row is its own most similar case, so accuracy on training rows means nothing; use --test")
     if asked.test is None:
         lines.append(f"training recall    {judged.recall.text()}")
     else:
@@ -198,7 +198,7 @@ def _estimator(model: str, parameters: dict[str, Any]) -> FERLEstimator[Any]:
     for name in parameters:
         if name in ("variant", "words") and parameters[name] in (*VARIANTS, "wide"):
             raise CommandError(
-                f"--set {name}={parameters[name]}: name a tree of the paper by --model, rules are the default."
+                f"--set {name}={parameters[name]}: choose a tree of the paper with --model; rules are the default."
             )
         if name in kind._moved:
             raise CommandError(f"--set {name}: --model {model} does not have this parameter: {kind._moved[name]}")

@@ -63,7 +63,7 @@ def run_update(asked: Namespace) -> None:
     else:
         typer.echo(repr(drift))
         if drift.z > _ALARM:
-            typer.echo("The labels follow the features in another way than they did: fit anew on recent rows.")
+            typer.echo("The relation between features and labels has changed: fit anew on recent rows.")
     if asked.out is not None:
         save_model(estimator.set_params(n_jobs=jobs), asked.out)
         typer.echo(f"{len(rows.codes):,} rows learned; model in {asked.out}", err=True)

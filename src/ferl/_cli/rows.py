@@ -191,7 +191,7 @@ def run_certify(asked: Namespace) -> None:
         counted = " days" if kind.is_date else " categories" if kind.is_ordered else ""
         units.append(f"{spoken(name)} {spread[feature]:.4g}{counted}")
     listed = f": {', '.join(units)}" if units else ""
-    typer.echo(f"Distances are in spreads, standard deviations over the training rows{listed}")
+    typer.echo(f"Spreads are standard deviations over the training rows{listed}")
 
 
 def read_row_of(model: Model, file: TableFile, number: int) -> OneRow:

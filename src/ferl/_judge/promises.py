@@ -201,8 +201,8 @@ def read_calibration(path: str | os.PathLike[str], model: Model, model_path: str
         raise ModelFileError(f"{name}: {error}") from error
     # Before its content is checked: classes of another model would be the first thing to be wrong.
     raise ModelFileError(
-        f"{name} belongs to another model than {Path(model_path).name}: what it promises holds for that one alone. "
-        "Calibrate this model on rows of its own."
+        f"{name} belongs to another model than {Path(model_path).name}: its guarantees hold for that model "
+        "only. Calibrate this model, too."
     )
 
 

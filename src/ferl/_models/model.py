@@ -361,9 +361,9 @@ class Model(FrozenArrays):
         return found
 
     def training_range(self, feature: int) -> tuple[float, float]:
-        """The range of a feature that holds numbers over the training rows, as far as the model remembers it.
+        """The range of a feature that holds numbers over the training rows, as far as the model keeps it.
 
-        Rules remember it. A tree remembers the ranges at its splits and the training rows that were kept; without
+        Rules keep it. A tree keeps the ranges at its splits and the training rows that were kept; without
         either the range is three standard deviations around the mean.
         """
         return self._training_ranges[feature]

@@ -448,7 +448,7 @@ def _check_chains(tree: FuzzyTree) -> None:
         if len(chain) > MAX_CONDITIONS:
             raise wrong("tree.parent", f"the rule of node {node} has more than {MAX_CONDITIONS} conditions")
         if column in chain[:-1]:
-            raise wrong("tree.feature", f"the rule of node {node} asks column {column} twice")
+            raise wrong("tree.feature", f"the rule of node {node} reads column {column} twice")
 
 
 def _node_words(words: list[Any], n_nodes: int) -> tuple[str, ...]:

@@ -400,7 +400,7 @@ class RuleModel(Model):
             return ""
         return (
             "The model has known cases, and there is no proof of how their vote changes when a row moves. Fit with "
-            "cases=False where labels must be proven to stay."
+            "cases=False to have labels certified."
         )
 
     @property

@@ -82,7 +82,7 @@ class FuzzySet:
         if infinite[0] != infinite[1] or infinite[2] != infinite[3] or self.a == INFINITY or self.d == -INFINITY:
             raise self._wrong("a and b must be finite or both -inf (a shoulder), c and d finite or both inf")
         if all(infinite):
-            raise self._wrong("every value is a full member, so the set says nothing. Give one side an end")
+            raise self._wrong("every value is a full member, so the set excludes nothing. Give one side an end")
         if 0 < self.b - self.a < NARROWEST or 0 < self.d - self.c < NARROWEST:
             raise self._wrong(
                 f"a side narrower than {NARROWEST:.0e} must be upright. Give both its ends the same value"

@@ -226,7 +226,7 @@ class Schema:
         left_out = f"X.drop(columns={names})" if names else f"np.delete(X, {found}, axis=1)"
         fact = f"{listed(listing)} {verb} another value in nearly every row and may be ids or names."
         remedy = (
-            f"What is learned from ids says nothing of new rows, and all of them look novel: leave {them} out, for "
+            f"What a model learns from ids is useless for new rows, and all of these look novel: leave {them} out, for "
             f"example by {left_out}. If {they} a time or a rank that matters, keep {them}."
         )
         warnings.warn(IdColumnWarning(fact, remedy, names), stacklevel=caller_level())

@@ -23,8 +23,8 @@ from ferl._util.text import category_text, has_words, number_text
 
 COMPARED = ("the higher ", "the later ")  # how sentences on curves over numbers and over dates begin
 OUTSIDE_CARD = (
-    "A value that no line has counts as the nearest one; outside of what training saw, probabilities come closer to "
-    "the class frequencies than the total does."
+    "A value that is on no line counts as the nearest one. Outside the training range, probabilities are closer to the "
+    "class frequencies than the total implies."
 )
 MAX_RANGES = 12  # of a curve, and cells of a map, that texts list one by one
 MAX_TURNS = 6  # of a line whose course is described, including its ends
@@ -147,13 +147,13 @@ def curve_summary(style: Style, curve: Curve) -> str:
     """What a curve says, in one clause; less its mean over the training rows."""
     evidence, name = curve.evidence - curve.mean, style.names[curve.feature]
     if _is_level(evidence):
-        return f"{name} speaks alike whatever its value"
+        return f"{name} adds the same whatever its value"
     if curve.is_categorical or is_binary(style.model, curve):
         return f"{name} {_extremes(style, curve, evidence)}"
     sentence = _sentence(style, curve, evidence)
     if sentence.startswith(COMPARED):
         return sentence
-    return f"{name}{'' if sentence.startswith('speaks') else ':'} {sentence}"
+    return f"{name}{'' if sentence.startswith('supports') else ':'} {sentence}"
 
 
 def is_told_as_curve(model: Model, curve: Curve) -> bool:
@@ -189,10 +189,10 @@ def _sentence(style: Style, curve: Curve, evidence: Floats) -> str:
     spans = [f"from {weight_text(own[0])} to {weight_text(own[-1])}" for own in lines.T]
     compared = COMPARED[1 if style.model.column_kinds[curve.feature].is_date else 0]
     between = f", from {low} to {high}," if low != high else ","
-    start = f"{compared}{style.names[curve.feature]}{between} the more it speaks"
+    start = f"{compared}{style.names[curve.feature]}{between} the more it"
     if style.is_two:
-        return f"{start} for {style.classes[1 if rise[0] > 0 else 0]}: {spans[0]}"
-    sides = (("for", 1), ("against", -1))
+        return f"{start} supports {style.classes[1 if rise[0] > 0 else 0]}: {spans[0]}"
+    sides = (("supports", 1), ("opposes", -1))
     moved = [(side, c) for side, sign in sides for c in [own for own in steady if sign * rise[own] > 0][:1]]
     return f"{start} {' and '.join(f'{side} {style.classes[c]} ({spans[c]})' for side, c in moved)}"
 
@@ -229,11 +229,11 @@ def _extremes(style: Style, curve: Curve, evidence: Floats) -> str:
     """The values that support a class most: each of two classes, or the class that the feature moves furthest."""
     if not style.is_two:
         c = int(np.ptp(evidence, axis=0).argmax())
-        return f"speaks most for {style.classes[c]} {curve_place(style, curve, int(evidence[:, c].argmax()))}"
+        return f"supports {style.classes[c]} most {curve_place(style, curve, int(evidence[:, c].argmax()))}"
     line = evidence[:, 1] - evidence[:, 0]
     ends = ((1, int(line.argmax())), (0, int(line.argmin())))
-    told = [f"most for {style.classes[c]} {curve_place(style, curve, k)} ({weight_text(line[k])})" for c, k in ends]
-    return f"speaks {' and '.join(told)}"
+    told = [f"{style.classes[c]} most {curve_place(style, curve, k)} ({weight_text(line[k])})" for c, k in ends]
+    return f"supports {' and '.join(told)}"
 
 
 def curve_place(style: Style, curve: Curve, index: int) -> str:

@@ -222,18 +222,18 @@ class TreeExplanation(Explanation):
     causes: ClassVar[dict[str, str]] = {
         "weak_firing": "rules fire only in part",
         "thin_support": "few training rows are behind the rules",
-        "lost_support": "values lie outside what the rules saw in training",
+        "lost_support": "values lie outside the training range of the rules",
         "conflict": "rules contradict each other",
     }
-    range_text: ClassVar[str] = "range that the model remembers"
+    range_text: ClassVar[str] = "range that the model keeps"
     _for_such_rows: ClassVar[str] = " for such rows"
-    _lost: ClassVar[tuple[str, str, str]] = ("the firing", "is", "rules")
-    _with_missing: ClassVar[str] = "The row goes down both branches where a rule asks for {them}."
+    _lost: ClassVar[tuple[str, str]] = ("the firing", " of the rules")
+    _with_missing: ClassVar[str] = "The row follows both branches where a rule reads {them}."
 
     def outside_lines(self, outside: tuple[tuple[str, Any, Any, Any], ...]) -> list[str]:
         """The ranges may be smaller than the training ranges, so their ends are not printed."""
         told = [f"{spoken(name)} {value_text(to)} lies outside the {self.range_text}." for name, to, _, _ in outside]
-        return ["Outside what the model remembers", *told]
+        return ["Outside the range that the model keeps", *told]
 
     @property
     def _rows_behind(self) -> float | None:
@@ -258,8 +258,8 @@ class TreeExplanation(Explanation):
 
     def _about_effects(self) -> list[str]:
         return [
-            "An effect compares the row with the same row without the value, which takes both sides of a split in the "
-            "shares of the training rows. Effects of a tree do not add up."
+            "An effect compares the row with the same row without the value; a row without a value follows both sides "
+            "of a split, in the shares of the training rows. Effects of a tree do not multiply to a total."
         ]
 
     def _rest_text(self, rest: list[float]) -> str:
@@ -293,11 +293,11 @@ class TreeExplanation(Explanation):
             for c in others[:MAX_CLASSES]
         ]
         if len(others) > MAX_CLASSES:
-            lines.append(f"... and so it is with {len(others) - MAX_CLASSES} more classes.")
+            lines.append(f"... and the same holds for {len(others) - MAX_CLASSES} more classes.")
         return lines
 
     def _ignorance(self) -> Section:
-        lines = ["Next to nothing: the rules leave no evidence open."]
+        lines = ["Almost nothing: the rules cover the row fully."]
         if self.ignorance >= LEAST_IGNORANCE:
             because = self._open_because()
             lines = [f"Ignorance is {self.ignorance:.3f}, from 0 (settled) to 1 (no evidence): {because}."]
@@ -316,12 +316,12 @@ class TreeExplanation(Explanation):
         return Section(RULES_TITLE, tuple(lines))
 
     def _rule_line(self, rule: TreeRule) -> str:
-        name = "A beginning of rules" if rule.number is None else f"Rule {rule.number}"
+        name = "The beginning of a rule" if rule.number is None else f"Rule {rule.number}"
         condition = f"if {rule.conditions}" if rule.conditions else "always"
         confidence, frequency = percent_text(rule.confidence), percent_text(rule.frequency)
         return (
-            f"{name} applies by {share_text(rule.firing)}: {condition}, then {spoken(rule.label)} with {confidence} "
-            f"({frequency} of all training rows)."
+            f"{name} (fit {share_text(rule.firing)}): {condition}, then {spoken(rule.label)} in {confidence} of its "
+            f"rows ({frequency} of all training rows)."
         )
 
 
@@ -468,10 +468,7 @@ class EffectPart:
         text = f"{self.name}: {odds_text(weight)}{fraction and f' ({fraction})'}"
         if self.firing is None or self.usual is None:
             return f"{text}."
-        return (
-            f"{text}, if {self.conditions}. It applies by {share_text(self.firing)}, on average by "
-            f"{share_text(self.usual)}."
-        )
+        return f"{text}, if {self.conditions} (fit {share_text(self.firing)}, average {share_text(self.usual)})."
 
 
 _FRACTIONS = {2: "half of its effect", 3: "a third of its effect", 4: "a quarter of its effect"}
@@ -691,8 +688,8 @@ class RuleExplanation(Explanation):
     }
     range_text: ClassVar[str] = "training range"
     _for_such_rows: ClassVar[str] = ""
-    _lost: ClassVar[tuple[str, str, str]] = ("the evidence", "is", "training")
-    _with_missing: ClassVar[str] = "Rules on {them} fire as they do for the average training row."
+    _lost: ClassVar[tuple[str, str]] = ("the evidence", "")
+    _with_missing: ClassVar[str] = "Rules on {them} count as they do for the average training row."
 
     def against(self, label: Any) -> Explanation:
         """The same explanation by what supports the most probable class and opposes this one."""
@@ -733,7 +730,7 @@ class RuleExplanation(Explanation):
             because = f": {self._open_because()}" if self.ignorance_causes.lost_support >= LEAST_IGNORANCE else ""
             lines.append(f"Ignorance is {self.ignorance:.3f}, from 0 (many such rows) to 1 (none){because}.")
         if self.conflict >= LEAST_CONFLICT:
-            lines.append(f"Conflict is {self.conflict:.3f}, the share of all weights, for and against, that cancels.")
+            lines.append(f"Conflict is {self.conflict:.3f}, the share of all weights, for and against, that cancel.")
         return Section("What the answer rests on", (*lines, *self._missing_line()))
 
     def _few_rows(self) -> str:
@@ -822,8 +819,8 @@ class RuleExplanation(Explanation):
         turned = self._turned
         odds = [odds_value(turned.apart(own)) for own in (turned.average, turned.scores)]
         lines = [
-            f"The average training row has {self.compared_text} of {odds[0]}, and this row {odds[1]}: the product of "
-            "all effects leads from one to the other."
+            f"The average training row has {self.compared_text} of {odds[0]}, and this row {odds[1]}: the ratio "
+            "is the product of all effects."
         ]
         if turned.support < 1:
             lines.append(

@@ -294,7 +294,7 @@ class Explanation(Readable):
     causes: ClassVar[dict[str, str]]
     """What each part of the ignorance means."""
     range_text: ClassVar[str]
-    """What values are compared with: a tree remembers the ranges of its splits and of the rows it keeps alone."""
+    """What values are compared with: a tree keeps the ranges of its splits and of the rows it keeps alone."""
     _for_such_rows: ClassVar[str]
     _lost: ClassVar[tuple[str, str, str]]  # what closed gates take away, its verb, and whose rows lack such values
     _with_missing: ClassVar[str]
@@ -725,15 +725,15 @@ class Explanation(Readable):
             return f"{start}a category that training did not have"
         if part.usual_text and part.is_outside:
             return f"{start}while {part.usual_text} is usual{self._for_such_rows}"
-        return f"{start}outside what a rule saw in training"
+        return f"{start}outside the training range of a rule"
 
     def _novelty(self) -> Section:
         """Novelty by feature, beside what is usual."""
         if len(self.missing) == len(self.novelty_parts):
-            return Section(NOVELTY_TITLE, ("Nobody can say, since all values are missing.",))
+            return Section(NOVELTY_TITLE, ("Unknown, since all values are missing.",))
         if self.novelty == 0:
             return Section(NOVELTY_TITLE, ("Not at all unusual: novelty is 0.",))
-        lines, is_finite = ["Novelty is too large to be told."], math.isfinite(self.novelty)
+        lines, is_finite = ["Novelty is too large to be written as a number."], math.isfinite(self.novelty)
         if is_finite:
             told = number_text(self.novelty if self.novelty < 100 else round(self.novelty), digits=3)
             rank = self.novelty_rank
@@ -743,12 +743,12 @@ class Explanation(Readable):
             f"{spoken(name)} is {value_text(value)}, a category that training did not have."
             for name, value in self.unseen
         ]
-        what, verb, who = self._lost
+        what, of_rules = self._lost
         for name, lost in self.lost_support[:MAX_FEATURES]:
             if lost >= LEAST_LOST:
                 is_all = lost >= ALL_LOST
-                part = f"{what} {verb} lost".capitalize() if is_all else f"{share_text(lost)} of {what} is lost"
-                lines.append(f"{part}, since {who} saw no such {spoken(name)}.")
+                part = f"{what} is lost".capitalize() if is_all else f"{share_text(lost)} of {what} is lost"
+                lines.append(f"{part}, since {spoken(name)} lies outside the training range{of_rules}.")
         rows = tuple(
             (
                 spoken(part.feature),
@@ -779,7 +779,7 @@ class Explanation(Readable):
                     "(standard deviations over the training rows)."
                 )
             else:
-                lines.append(f"Nothing is proven: {label} has no margin before other classes.")
+                lines.append(f"Nothing is proven: {label} has no margin over other classes.")
         if self.changes is not None:
             lines += self._change_lines(self.changes, label)
         if self.missing:
@@ -788,7 +788,7 @@ class Explanation(Readable):
 
     def _change_lines(self, changes: tuple[Change, ...], label: str) -> list[str]:
         searched = listed([spoken(name) for name in self.unproven[:MAX_FEATURES]])
-        within, other = f"within the {self.range_text}", f"makes the label another one than {label}"
+        within, other = f"within the {self.range_text}", f"makes the label other than {label}"
         if not changes and not searched:
             return [f"Proven: no change of a single value {within} {other}."]
         telling = [change for change in changes if not change.is_silent]
@@ -807,10 +807,10 @@ class Explanation(Readable):
                 told.append(
                     f"one of {more} more features moved as far" if more > 1 else "one more feature moved as far"
                 )
-            lines.append(f"There would be no answer, because no rule speaks there, if {listed(told, 'or')}.")
+            lines.append(f"There would be no answer, because no rule applies there, if {listed(told, 'or')}.")
         if searched:
             lines.append(
-                f"No change of {searched} alone {within} was found that {other}; that is searched, not proven."
+                f"No change of {searched} alone {within} was found that {other}; this is a search, not a proof."
             )
         return lines
 

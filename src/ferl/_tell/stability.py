@@ -231,6 +231,8 @@ class StabilityReport(Readable):
     @property
     def verdict(self) -> str:
         """How steady the answers are, in a sentence."""
+        if self.n_rows is not None and math.isnan(self.radius) and not math.isfinite(self.per_spread):
+            return "Verdict: nothing is proven for these rows."
         return steadiness_verdict(self.per_spread, self.radius)
 
     def _page(self, what: str, longest: str, more: list[tuple[str, float, str]], *proven: str) -> list[Section]:
@@ -278,10 +280,10 @@ class TreeStabilityReport(StabilityReport):
     @cached_property
     def _sections(self) -> list[Section]:
         bounds = [
-            ("D lambda", self.firing, "bounds the change of a firing"),
-            ("2 K D lambda", self.masses, "of the masses before normalisation"),
-            ("4 K D lambda", self.pignistic, "of the probabilities, times 1 / (1 - conflict)"),
-            ("L", self.lipschitz, "of the soft vote, from each path's own slopes"),
+            ("D lambda", self.firing, "bounds the slope of a firing"),
+            ("2 K D lambda", self.masses, "bounds the slope of the masses, before normalisation"),
+            ("4 K D lambda", self.pignistic, "bounds the slope of the probabilities, times 1 / (1 - conflict)"),
+            ("L", self.lipschitz, "bounds the slope of the soft vote, from the slopes of each path"),
         ]
         return self._page("sources combined", "conditions on the longest path", bounds)
 
@@ -372,8 +374,10 @@ class RuleStabilityReport(StabilityReport):
             for label in told
             if (way := self.direction(name, label)) in moves
         ]
-        bounds = [("L", self.lipschitz, "of the difference of any two scores; half of it, of the probabilities")]
-        return self._page("rules that speak", "conditions of the longest rule", bounds, *proven)
+        bounds = [
+            ("L", self.lipschitz, "bounds the slope of any difference of two scores; half of it, of any probability")
+        ]
+        return self._page("rules that apply", "conditions of the longest rule", bounds, *proven)
 
 
 def _between(low: float, high: float) -> str:
@@ -486,12 +490,12 @@ def margin_verdict(label: str, spreads: float) -> str:
     >>> margin_verdict("ill", 0.05)
     'Verdict: little margin. The label stays ill while no number moves by more than 0.05 spreads.'
     >>> margin_verdict("ill", 0.0)
-    'Verdict: no margin. The smallest change may make the label another one than ill.'
+    'Verdict: no margin. The smallest change may change the label from ill.'
     """
     if math.isinf(spreads):
         return f"Verdict: certain. The label stays {label} however far the numbers move."
     if spreads <= 0:
-        return f"Verdict: no margin. The smallest change may make the label another one than {label}."
+        return f"Verdict: no margin. The smallest change may change the label from {label}."
     word = "little" if spreads < LITTLE_MARGIN else "some" if spreads < WIDE_MARGIN else "wide"
     return (
         f"Verdict: {word} margin. The label stays {label} while no number moves by more than {spreads_text(spreads)}."
@@ -528,7 +532,7 @@ def steadiness_verdict(per_spread: float, radius: float = math.nan) -> str:
             far = f"while no number moves by more than {spreads_text(radius)}"
         return f"Verdict: {word}. Half of the rows keep their label, proven, {far}."
     if math.isnan(per_spread) or math.isinf(per_spread):
-        return "Verdict: nothing is proven for all rows at once. stability_report(X) says what is proven of rows."
+        return "Verdict: nothing is proven for all rows at once. stability_report(X) may prove bounds for given rows."
     if per_spread == 0:
         return "Verdict: steady. No move of the numbers changes any probability."
     move = NOTICED / per_spread

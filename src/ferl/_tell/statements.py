@@ -72,8 +72,8 @@ class Statement:
     def lines(self, style: Style) -> list[str]:
         """The statement as a sentence of two lines."""
         start = f"if {style.conditions(self)}" if self.conditions else "always"
-        support = f"support {support_text(self.support)} ({self.share:.0%})"
-        return [f"{self.number:3d}. {start}", f"     then {self.consequence(style)}, {support}{self.missing(style)}"]
+        rows = f"applies to {support_text(self.support)} rows ({100 * self.share:.0f} %)"
+        return [f"{self.number:3d}. {start}", f"     then {self.consequence(style)}, {rows}{self.missing(style)}"]
 
     def missing(self, style: Style) -> str:
         """How far missing values fit the conditions, as a clause; "" where a row goes down both sides of a split."""

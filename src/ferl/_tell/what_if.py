@@ -28,7 +28,7 @@ class WhatIf(Readable):
     before, after : Explanation
         The explanations of the row and of the changed row, both without nearest changes.
     outside : tuple of (str, object, object, object)
-        Features whose other value lies outside the range that the model remembers: the value, and the range's ends.
+        Features whose other value lies outside the range that the model keeps: the value, and the range's ends.
         Rules remember the range of all training rows; trees remember the range of their splits and kept rows, which may
         be smaller.
     """
@@ -104,7 +104,11 @@ def _beside(after: Explanation, before: Explanation) -> str:
         return f"there would{still} be {then}{beside}"
     if before.abstains:
         return f"the answer would be {then}; now there is {now}"
-    return f"the answer would still be {then}" if is_same else f"the answer would be {then} instead of {now}"
+    if is_same:
+        return f"the answer would still be {then}"
+    if after.prediction_set == before.prediction_set and sum(after.in_set) == 1:
+        return f"the answer would still be {then}; now its probability is {percent_text(max(before.probability))}"
+    return f"the answer would be {then} instead of {now}"
 
 
 def _no_answer(story: Explanation) -> str:
@@ -156,7 +160,7 @@ def what_if(model: Model, one: OneRow, changes: Mapping[Any, Any]) -> WhatIf:
 
 
 def _is_outside(model: Model, feature: int, value: float) -> bool:
-    """Whether a number lies outside the training range that the model remembers; a missing value does not."""
+    """Whether a number lies outside the training range that the model keeps; a missing value does not."""
     if feature in model.category_names or model.column_kinds[feature].is_ordered:
         return False
     low, high = model.training_range(feature)

@@ -75,9 +75,9 @@ def export_graphviz(
         graph [rankdir=TB]
         node [shape=box, style="rounded", fontname="Helvetica"]
         edge [fontname="Helvetica", fontsize=10]
-        0 [label="x2\n2.46 ±0.09\nsupport 150.0 (100%)"]
-        1 [label="setosa 0.98\nsupport 50.0 (33%)"]
-        2 [label="versicolor 0.49\nsupport 100.0 (67%)"]
+        0 [label="x2\n2.46 ±0.09\n150.0 rows (100 %)"]
+        1 [label="setosa 0.98\n50.0 rows (33 %)"]
+        2 [label="versicolor 0.49\n100.0 rows (67 %)"]
         0 -> 1 [label="below"]
         0 -> 2 [label="above"]
     }
@@ -144,7 +144,7 @@ class _Graph:
             said.insert(0, f"{self.names[feature]} is {tree.word[node]}" if node else "all rows")
         elif node in self.folded.children:
             said = self._split(self.folded.children[node][0])
-        said.append(f"support {support_text(weight)} ({weight / float(tree.weight[0]):.0%})")
+        said.append(f"{support_text(weight)} rows ({100 * weight / float(tree.weight[0]):.0f} %)")
         said += [] if hidden is None else [f"... {hidden} rules"]
         attributes = [f"label={quoted(chr(10).join(said))}"]
         if self.filled:

@@ -31,7 +31,7 @@ def export_latex(
     label: str | None = None,
     width: str = r"0.55\linewidth",
 ) -> str:
-    r"""Rules of a fitted classifier as a table in LaTeX, strongest support first.
+    r"""Rules of a fitted classifier as a table in LaTeX, those that apply to most rows first.
 
     The document needs ``\usepackage{booktabs}``. Names are escaped; letters outside of ASCII stay as they are, so
     that some of them (Greek, say) need LuaLaTeX or XeLaTeX. Below the rules of a compact tree stands what its words
@@ -72,7 +72,7 @@ def export_latex(
     >>> print(export_latex(clf, class_names=iris.target_names, max_rules=2))
     \begin{tabular}{@{}rp{0.55\linewidth}lrr@{}}
     \toprule
-     & If & then & Confidence & Support \\
+     & If & then & Confidence & Applies to \\
     \midrule
     1 & x2 $> 2.46 \pm 0.09$ and x3 $< 1.68 \pm 0.06$ & versicolor & 0.89 & 52.6 \\
     2 & x2 $< 2.46 \pm 0.09$ & setosa & 0.98 & 50.0 \\
@@ -113,7 +113,7 @@ def _(model: TreeModel, style: Style, max_rules: int | None, width: str) -> str:
         for rule in shown
     ]
     more = [(rf"\ldots{{}} and {len(rules) - len(shown)} more",)] if len(shown) < len(rules) else []
-    headings = ("", "If", "then", "Confidence", "Support")
+    headings = ("", "If", "then", "Confidence", "Applies to")
     return latex_table(f"rp{{{width}}}lrr", headings, [*rows, *more], _meanings(model, shown, style))
 
 

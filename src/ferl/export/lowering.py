@@ -564,7 +564,7 @@ _Masses = tuple[list[Value], Value]
 def _(model: TreeModel, program: Program, wanted: Wanted) -> None:
     if wanted.reasons:
         raise ValueError(
-            f"reasons is {wanted.reasons}, but this is a tree, which adds nothing up. Set it to 0, or fit a "
+            f"reasons is {wanted.reasons}, but this is a tree, whose evidence does not add up. Set it to 0, or fit a "
             "FERLClassifier."
         )
     if wanted.level is not None:

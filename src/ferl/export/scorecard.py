@@ -228,7 +228,7 @@ class Scorecard(ClassifierMixin, Wrapper):
     def total(self, X: ArrayLike) -> Floats:
         """Total points of rows, shape (n_samples,), or (n_samples, n_classes) of three and more classes.
 
-        They are the sum of the lines for every value: one outside of what training saw, or between two lines, counts as
+        They are the sum of the lines for every value: one outside the training range, or between two lines, counts as
         the nearest that the table has. The probability of such a row comes closer to the class frequencies.
 
         Parameters
@@ -257,7 +257,7 @@ class Scorecard(ClassifierMixin, Wrapper):
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     def predict_proba(self, X: ArrayLike) -> Floats:
-        """Probability of each class, from the totals; outside of what training saw closer to the class frequencies.
+        """Probability of each class, from the totals; outside the training range closer to the class frequencies.
 
         Parameters
         ----------
@@ -594,7 +594,7 @@ class Scorecard(ClassifierMixin, Wrapper):
         model = model_of(self._classifier("a scorecard"), "Scorecard", RuleModel, "FERLClassifier")
         if model.cases is not None:
             raise ValueError(
-                "The model has known cases, whose vote cannot be worked out with a pencil: no points stand for it. Fit "
+                "The model has known cases, whose vote cannot be computed by hand: no points represent it. Fit "
                 "with cases=False, or strike the cases out: ferl.editing.edit(clf).strike()."
             )
         return model

@@ -63,7 +63,7 @@ def export_text(
     exact: bool = False,
     width: int = 100,
 ) -> str:
-    """Rules of a fitted classifier as sentences, strongest support first.
+    """Rules of a fitted classifier as sentences, those that apply to most rows first.
 
     A threshold is printed with its band: inside ``2.46 ±0.09`` both sides of a split fire, in shares. Where two bands
     overlap no value fits fully; the rule then names the value that fits best, the ends of both bands, and by how much
@@ -71,7 +71,7 @@ def export_text(
     measures its stability: it is the share of the bootstrap resamples whose best cut lies inside the band. The words of
     a compact tree are defined below its rules. Confidence is the share of the class behind a rule, smoothed towards the
     shares on the path to the rule, so a pure rule does not claim certainty; the shares of other classes follow it.
-    Support is the training weight behind a rule.
+    A rule applies to the training rows that fit it, each counted by how well it fits.
 
     Rules whose weights add up are grouped by feature, the most important first: all rules on one feature add up to one
     curve, which is printed by its corners, minus its average over the training rows. Rules on several features follow
@@ -115,11 +115,11 @@ def export_text(
     >>> names = ["sepal length", "sepal width", "petal length", "petal width"]
     >>> print(export_text(clf, feature_names=names, class_names=iris.target_names))
       1. if petal length > 2.46 ±0.09 (52%) and petal width < 1.68 ±0.06 (56%)
-         then versicolor with confidence 0.89 (virginica: 0.10, setosa: 0.01), support 52.6 (35%)
+         then versicolor with confidence 0.89 (virginica: 0.10, setosa: 0.01), applies to 52.6 rows (35 %)
       2. if petal length < 2.46 ±0.09 (52%)
-         then setosa with confidence 0.98 (versicolor: 0.01, virginica: 0.01), support 50.0 (33%)
+         then setosa with confidence 0.98 (versicolor: 0.01, virginica: 0.01), applies to 50.0 rows (33 %)
       3. if petal length > 2.46 ±0.09 (52%) and petal width > 1.68 ±0.06 (56%)
-         then virginica with confidence 0.94 (versicolor: 0.05, setosa: 0.01), support 47.4 (32%)
+         then virginica with confidence 0.94 (versicolor: 0.05, setosa: 0.01), applies to 47.4 rows (32 %)
     Rules are combined by Dempster's rule; exact=True prints all that an answer depends on,
             gates and every digit among it.
     (%): share of resamples whose best cut lies inside the band
@@ -132,9 +132,9 @@ def export_text(
     Evidence for virginica: begin with +0.36 and add what follows. The probability of virginica is 1 / (1
             + exp(-sum)).
     petal width (rule 1)
-         the higher petal width, from 1 to 2.5, the more it speaks for virginica: from -5.81 to +7.08
+         the higher petal width, from 1 to 2.5, the more it supports virginica: from -5.81 to +7.08
     petal length (rule 2)
-         the higher petal length, from 3 to 6.9, the more it speaks for virginica: from -8.21 to +8.59
+         the higher petal length, from 3 to 6.9, the more it supports virginica: from -8.21 to +8.59
     Between two values of a number weights change in proportion; beyond the first and last they stay.
     Seen in training: petal length 3..6.9; petal width 1..2.5. A value outside makes the whole sum count
             for less, in proportion to its distance, and for nothing one range away, where the class
@@ -192,7 +192,7 @@ def _(model: TreeModel, style: Style, max_rules: int | None = None) -> list[str]
         lines.append(f"... and {len(rules) - len(shown)} more rules")
     if model.tree.n_nodes > 1:
         way = _COMBINED[model.reading.combination]
-        lines.append(f"{way}; exact=True prints all that an answer depends on, gates and every digit among it.")
+        lines.append(f"{way}; exact=True prints everything that an answer depends on, with gates and all digits.")
     conditions = [own for rule in shown for own in rule.conditions]
     if model.tree.word:
         meanings = word_meanings(model, style.names, {own.feature for own in conditions})
@@ -204,8 +204,8 @@ def _(model: TreeModel, style: Style, max_rules: int | None = None) -> list[str]
 
 _COMBINED = {
     "dempster": "Rules are combined by Dempster's rule",
-    "vote": "Rules vote, each by how far it fits",
-    "cautious": "Of all rules the strongest counts, class by class",
+    "vote": "Rules vote, each in proportion to how well it fits",
+    "cautious": "The strongest of all rules counts, class by class",
     "chain": "Along a path the strongest rule counts, and paths are combined by Dempster's rule",
 }
 
@@ -261,36 +261,36 @@ def _how_to_apply(model: RuleModel, style: Style, shapes: Sequence[Curve | Inter
     lines, in_words, categories = [], bool(model.tree.word), model.category_names
     if model.cases is not None:
         lines.append(
-            f"The most similar of {model.cases.n_cases:,} known cases add their vote, which cannot be worked out with "
-            "a pencil: similar(X) returns them, and contributions(X) what they add, before the prior."
+            f"The most similar of {model.cases.n_cases:,} known cases add their vote, which cannot be computed by "
+            "hand: similar(X) returns them, and contributions(X) what they add, before the prior."
         )
     numbers = [shape for shape in shapes if isinstance(shape, Curve) and not shape.is_categorical]
     if any(not shape.pictures for shape in numbers) and not in_words:
         lines.append(
-            "Between two values of a number weights change in proportion; beyond the first and last they stay."
+            "Between two numbers, weights change in proportion; beyond the first and the last they stay constant."
         )
     if model.curves is not None:
         lines.append(
-            "A range such as 2 to 3 holds the numbers above 2 and up to 3. Of a curve or map with more than "
-            f"{MAX_RANGES} ranges or cells, neighbours that differ least are told together by their mean; exact=True "
-            "prints all of them."
+            "A range such as 2 to 3 holds the numbers above 2 and up to 3. A curve or map with more than "
+            f"{MAX_RANGES} ranges or cells is shortened: neighbours that differ least are merged into their mean. "
+            "exact=True prints all of them."
         )
     if any(isinstance(shape, Interaction) and shape.rules for shape in shapes) or in_words:
         lines.append(
-            "A rule counts in proportion to how far it fits, the product of its conditions: above 2..3 fits not at all "
-            "up to 2 and fully from 3 on. A missing or unknown value fits by the share of training rows that did."
+            "A rule counts in proportion to how well it fits, the product of its conditions: above 2..3 fits not at "
+            "all up to 2 and fully from 3 on. A missing or unknown value fits by the share of training rows that fit."
         )
     if in_words:
         lines += ["where", *(f"     {line}" for line in word_meanings(model, style.names))]
     evidence = [(k, told) for k in model.condition_columns.tolist() if (told := evidence_text(model, k))]
     if evidence:
         lines.append(
-            "Evidence is how much more often than usual the training rows of a value were of the class, as log-odds, "
-            "shrunken where they were few:"
+            "The evidence of a value compares how often its training rows have the class with the average, as "
+            "log-odds, shrunken where the rows are few:"
         )
         lines += [f"     {style.names[k]}: {told}" for k, told in evidence]
     if not style.all_classes:
-        lines.append("Only the classes that are spoken of most are shown; all_classes=True shows all of them.")
+        lines.append("Only the classes with the largest weights are shown; all_classes=True shows all of them.")
     gated = model.gated_columns[: model.n_fading].tolist()
     ranges = [
         f"{style.names[own]} {'..'.join(number_text(model.number(own, end)) for end in model.ranges[own].tolist())}"
@@ -301,14 +301,14 @@ def _how_to_apply(model: RuleModel, style: Style, shapes: Sequence[Curve | Inter
         margin = model.reading.gate_margin
         far = "one range" if margin == 1 else f"{number_text(margin)} ranges"
         lines.append(
-            f"Seen in training: {'; '.join(ranges)}. A value outside makes the whole sum count for less, in proportion "
-            f"to its distance, and for nothing {far} away, where the class frequencies are left."
+            f"Training range: {'; '.join(ranges)}. A value outside it makes the whole sum count less, in proportion to "
+            f"its distance; {far} away the sum counts nothing and the class frequencies remain."
         )
     if any(column in categories for column in gated):
         lines.append("A category that training did not have halves the whole sum.")
     if level := model.gated_columns[model.n_fading :].tolist():
         told = listed([style.names[own] for own in level])
-        lines.append(f"A value of {told} outside of what training saw counts as the nearest one that it saw.")
+        lines.append(f"A value of {told} outside the training range counts as the nearest value inside it.")
     return lines
 
 
@@ -319,7 +319,7 @@ def _how_to_apply(model: RuleModel, style: Style, shapes: Sequence[Curve | Inter
 _FITS = (
     "A rule fits by the product of its conditions. A number fits above 2..3 not at all up to 2, fully from 3 on, and"
     " in proportion between; below 2..3 the other way round; where both ends are the same number, that number fits. "
-    "A category fits by the number behind it. What a missing value and any other category fit by stands behind the "
+    "A category fits by the number after it. How well a missing value and any other category fit is written after the "
     "condition."
 )
 _CELLS = (
@@ -328,25 +328,25 @@ _CELLS = (
 )
 _RULES = {
     "dempster": (
-        "Rules are combined by Dempster's rule. Of a rule that fits by f, multiply 1 - f + f times the share of a "
-        "class over all rules: the class's product. Multiply 1 - f over all rules: what is left open. The belief in "
-        "a class is its product less what is left open, the ignorance is what is left open, both divided by their "
-        "sum; where the sum is 0 the ignorance is 1."
+        "Rules are combined by Dempster's rule. A rule that fits by f has the factor 1 - f + f times the share of a "
+        "class: multiply these over all rules, for each class. Multiply 1 - f over all rules: the open part. The "
+        "belief in a class is its product less the open part, and the ignorance is the open part, all divided by their "
+        "sum; where the sum is 0, the ignorance is 1."
     ),
     "vote": (
         "Rules vote. The belief in a class is the sum of fit times share of the class over all rules, divided by the"
         " sum of all fits where that is above 1. The ignorance is 1 less the sum of all fits, or 0."
     ),
     "cautious": (
-        "Of all rules the strongest counts. The odds of a class are the largest f / (1 - f) times share of the class"
+        "The strongest of all rules counts. The odds of a class are the largest f / (1 - f) times share of the class"
         " over all rules that fit by f, at most {most}. The belief in a class is its odds, the ignorance 1, both "
         "divided by their sum."
     ),
     "chain": (
-        "Along a path the strongest rule counts. A path is a rule that no longer rule begins with, together with all"
-        " rules that it begins with, all of which speak as its longest rule fits. The odds of a class are the largest "
-        "f / (1 - f) times share of the class over the rules of the path; f is the fit of the longest rule, at most "
-        "{most}, discounted by the weight of the rule that speaks. "
+        "Along a path the strongest rule counts. A path is a rule that is not the beginning of a longer one, "
+        "together with all rules that it begins with; all of them count as far as the longest one fits. The odds of a "
+        "class are the largest f / (1 - f) times share of the class over the rules of the path; f is the fit of the "
+        "longest rule, at most {most}, discounted by the weight of the rule itself. "
         "Paths are combined by Dempster's rule. Multiply, over all paths, 1 plus the odds of a class: the class's "
         "product. The belief in a class is its product less 1, the ignorance is 1, both divided by their sum."
     ),
@@ -366,7 +366,7 @@ def exact_lines(model: Any, names: Sequence[str], labels: Sequence[Any]) -> list
 def _(model: RuleModel, names: Sequence[str], labels: Sequence[Any]) -> list[str]:
     categories = model.category_names
     lines = [
-        "Begin with the prior and add the weights of each rule times how far it fits; the probabilities are in "
+        "Begin with the prior and add the weights of each rule times how well it fits; the probabilities are in "
         "proportion to exp(sum).",
         *([_CELLS] if model.curves is not None else []),
         _FITS,
@@ -429,12 +429,12 @@ def _(model: TreeModel, names: Sequence[str], labels: Sequence[Any]) -> list[str
     lines.append("The probability of a class is its belief and an equal part of the ignorance.")
     if reading.support_gate:
         lines.append(
-            "Each condition is multiplied by its gate: of numbers 1 inside the range that was seen, less in proportion "
+            "Each condition is multiplied by its gate: for numbers 1 inside the training range, less in proportion "
             f"to the distance outside, 0 from {exact_text(reading.gate_margin)} times the length of the range on; "
             f"{_core.UNSEEN_GATE} for any other category; 1 for a missing value."
         )
     if reading.discount > 0:
-        lines.append("How far a rule fits is multiplied by how far it is believed.")
+        lines.append("The fit of a rule is multiplied by how far it is believed.")
     believed = model.reliability if reading.discount > 0 else None
     rules = _exact_rules(model, names, labels, reading.support_gate, believed)
     return [*lines, *_coded_lines(model, names), *rules]
@@ -537,7 +537,7 @@ def rules_frame(
     inner: bool | None = None,
     backend: str | None = None,
 ) -> Any:
-    """Rules of a fitted classifier as a data frame with one row for each rule, strongest support first.
+    """Rules of a fitted classifier as a data frame with one row for each rule, those that apply to most rows first.
 
     Parameters
     ----------
@@ -789,7 +789,7 @@ def overview(
     >>> X, y = load_iris(return_X_y=True)
     >>> clf = FERLClassifier(random_state=0).fit(X[::2], y[::2])
     >>> print(overview(clf, X[1::2], y[1::2]).accuracy.section.lines[0])
-    Accuracy is 94.7 % on 75 rows. Always answering 0 would be right for 33.3 % of them.
+    Accuracy is 94.7 % on 75 rows. Always predicting 0 would be right for 33.3 % of them.
     """
     page = read_overview(model_of(estimator, "overview").with_names(feature_names))
     if X is None and y is None:

@@ -424,8 +424,8 @@ def plot_memberships(
     nodes = _conditions_on(tree, index)
     if variable is None and not nodes.size:
         used = [names[j] for j in np.unique(tree.feature[1:]) if j < model.n_features]
-        asked = f"Choose one that they ask: {shown(used)}." if used else "They ask for none."
-        raise ValueError(f"No rule asks for feature {shown(names[index])}. {asked}")
+        asked = f"Choose one that they read: {shown(used)}." if used else "They read none."
+        raise ValueError(f"No rule reads feature {shown(names[index])}. {asked}")
     ax = axes_for("plot_memberships", ax, (5.6, 3.0))
     categories = model.category_names.get(index)
     unit = ""

@@ -22,7 +22,7 @@ const ferlPage = (() => {
   const KINDS = {
     rules: {
       ends: "in training",
-      range: "seen in training",
+      range: "of the training rows",
       divided: "the classes are close",
       reason: reasonOfWeights,
       show: (answer) => { showBalance(answer); showMarks(); },
@@ -34,7 +34,7 @@ const ferlPage = (() => {
     },
     trees: {
       ends: "remembered",
-      range: "that the model remembers",
+      range: "that the model keeps",
       divided: "rules fire only in part, or contradict each other",
       reason: reasonOfRules,
       show: () => {},
@@ -355,7 +355,7 @@ const ferlPage = (() => {
       found.slice(0, MOST_CHANGES).forEach((change) => say(...changeLine(change)));
       const nMore = found.length - MOST_CHANGES;
       if (nMore > 0) say(`... and ${nMore} more ${nMore === 1 ? "feature" : "features"}, further away.`);
-      if (!found.length) say(`No change of a single value within the range ${kind.range} was found that makes the label another one than ${label}.`);
+      if (!found.length) say(`No change of a single value within the range ${kind.range} was found that makes the label other than ${label}.`);
     }
     byId("changes").replaceChildren(...lines);
   }
