@@ -128,7 +128,7 @@ def test_dates_and_ordered_categories_are_printed_with_their_numbers(variant):
 @each_model
 def test_every_rule_that_speaks_is_in_the_list(kind):
     clf = fitted("pbc", kind)
-    numbers = set(range(1, int(clf.model_.speaks.sum()) + 1))
+    numbers = set(range(1, int(clf.model_.is_rule.sum()) + 1))
     assert set(rules_frame(clf)["number"]) == numbers
     assert {rule.number for rule in overview(clf).rules} == numbers
     assert {rule.number for story in stories("pbc", kind) for rule in story.rules} <= numbers

@@ -264,9 +264,9 @@ def test_a_study_keeps_its_figures_and_names_what_failed(folder: Path, tmp_path:
     study = Study("nesting", nested, ("ferl_bench/data.py",))
     first, second = quiet(), quiet()
     data_sets = load_folder(folder)
-    found = Request(data_sets, tmp_path / "out", first).study(study)
+    result = Request(data_sets, tmp_path / "out", first).study(study)
     assert "2 to compute" in said(first)
-    assert found.failures == {"two": "ValueError: a value is infinity"}
+    assert result.failures == {"two": "ValueError: a value is infinity"}
     again = Request(data_sets, tmp_path / "out", second).study(study)
     assert "1 known" in said(second)  # a failure is tried again
     figures = again.figures["one"]

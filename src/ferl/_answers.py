@@ -450,8 +450,8 @@ class Answers(Generic[AnyModel]):
         >>> from ferl import FERLClassifier
         >>> X, y = load_iris(return_X_y=True)
         >>> clf = FERLClassifier(random_state=0).fit(X, y)
-        >>> found = clf.what_if(X[70], {"x3": 1.5})
-        >>> found.changes, found.after.label
+        >>> change = clf.what_if(X[70], {"x3": 1.5})
+        >>> change.changes, change.after.label
         ((('x3', 1.8, 1.5),), 1)
         """
         model = self._fitted().with_names(feature_names)

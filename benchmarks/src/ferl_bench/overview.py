@@ -54,11 +54,11 @@ def show_tables(console: Console) -> None:
 
 
 def _needs(table: Table) -> str:
-    own = "--concepts" if table.needs_concepts else "the extra 'suite'" if table.needs_suite else "no data"
-    own = "the extra 'flights', --data" if table.has_sizes else own
-    own = "--data, or a download" if table.has_folder else own
-    own = "no data, or --data" if table.reads_data else own
-    source = "--data or --openml" if table.needs_data else own
+    needs = "--concepts" if table.needs_concepts else "the extra 'suite'" if table.needs_suite else "no data"
+    needs = "the extra 'flights', --data" if table.has_sizes else needs
+    needs = "--data, or a download" if table.has_folder else needs
+    needs = "no data, or --data" if table.reads_data else needs
+    source = "--data or --openml" if table.needs_data else needs
     repeats = f", --repetitions {table.repetitions}" if table.repetitions else ""
     return source + repeats + (", one process" if table.in_one_process else "")
 
@@ -204,10 +204,10 @@ def results_page(
         ]
     lines += _behind_section(outcomes)
     for chapter in CHAPTERS:
-        own = {name: outcome for name, outcome in outcomes.items() if outcome.table.chapter == chapter}
-        if own:
+        of_chapter = {name: outcome for name, outcome in outcomes.items() if outcome.table.chapter == chapter}
+        if of_chapter:
             lines += [f"## {chapter}", ""]
-            for name, outcome in own.items():
+            for name, outcome in of_chapter.items():
                 lines += _table_lines(name, outcome, source)
     return "\n".join([*lines, *_missing_section(outcomes)])
 

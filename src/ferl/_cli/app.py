@@ -389,10 +389,10 @@ def bench(context: typer.Context) -> None:
     with plain_errors(False, "Stopped."):
         from importlib.metadata import entry_points
 
-        found = entry_points(group="ferl.commands", name="bench")
-        if not found:
+        result = entry_points(group="ferl.commands", name="bench")
+        if not result:
             raise ValueError("the benchmark is not installed: pip install ./benchmarks, in a checkout of ferl.")
-        command = found["bench"].load()
+        command = result["bench"].load()
     command(context.args, prog_name="ferl bench")
 
 

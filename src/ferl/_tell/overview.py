@@ -164,7 +164,7 @@ class Overview(Readable):
     def summary(self) -> str:
         """One sentence: how large the model is and what it looks at most."""
         named = f"{spoken(self.target)}: " if self.target else ""
-        rules = f"{named}{', '.join(own for own in (counted(len(self.rules), 'rule'), self.beside_rules) if own)}"
+        rules = f"{named}{', '.join(item for item in (counted(len(self.rules), 'rule'), self.beside_rules) if item)}"
         if not self.importances:
             if "known case" in self.beside_rules:
                 return f"{rules}: the vote of similar cases alone decides."
@@ -180,13 +180,13 @@ class Overview(Readable):
     @property
     def baseline(self) -> tuple[Any, float]:
         """The commonest class and its share of the training weight: how often always predicting it would be right."""
-        most = max(self.classes, key=lambda own: own.share)
+        most = max(self.classes, key=lambda item: item.share)
         return most.label, most.share
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """Classes that the model hardly ever answers, with what to do about it."""
-        unanswered = [own for own in self.classes if self._is_unanswered(own)]
+        unanswered = [item for item in self.classes if self._is_unanswered(item)]
         return tuple(map(_warning, unanswered)) if len(self.classes) > 1 else ()
 
     def _is_unanswered(self, profile: ClassProfile) -> bool:
@@ -207,7 +207,7 @@ class Overview(Readable):
             self._what_matters(),
             *self._rule_sections(),
             Section("What the words mean", _more(self.words, MAX_FEATURES, "features")),
-            Section("Classes", _more([_class_line(own) for own in self.classes], MAX_CLASSES, "classes")),
+            Section("Classes", _more([_class_line(item) for item in self.classes], MAX_CLASSES, "classes")),
         ]
         return [section for section in page if section.blocks]
 
@@ -230,9 +230,9 @@ class Overview(Readable):
             "rules": as_plain(self.rules),
             "beside_rules": self.beside_rules,
             "classes": [
-                as_plain(own)
-                | {"typical": [{"feature": name, "usual": as_plain(usual)} for name, usual in own.typical]}
-                for own in self.classes
+                as_plain(item)
+                | {"typical": [{"feature": name, "usual": as_plain(usual)} for name, usual in item.typical]}
+                for item in self.classes
             ],
             "curves": [{"feature": name, "text": text} for name, text in self.curves],
             "words": list(self.words),
@@ -267,18 +267,18 @@ class RuleOverview(Overview):
     """
 
     def _rule_sections(self) -> list[Section]:
-        told = [
+        texts = [
             f"Rule {rule.number} supports {spoken(rule.label)} by {rule.weight or 0.0:.2f} if {rule.conditions}."
             for rule in self.rules
             if self.words or rule.n_features > 1
         ]
         if self.words:
-            return [Section("Rules", _more(told, MAX_RULES, "rules"))]
+            return [Section("Rules", _more(texts, MAX_RULES, "rules"))]
         # A sentence that begins with the name of a column keeps the name as it is.
         sentences = [f"T{text[1:]}." if text.startswith(COMPARED) else f"{text}." for _, text in self.curves]
         return [
             Section("What each feature adds", _more(sentences, MAX_FEATURES, "features")),
-            Section("Rules on several features", _more(told, MAX_RULES, "rules")),
+            Section("Rules on several features", _more(texts, MAX_RULES, "rules")),
         ]
 
 
@@ -291,7 +291,10 @@ def overview(model: Any) -> Overview:
 @overview.register
 def _(model: TreeModel) -> Overview:
     style, names = _style(model), model.feature_names()
-    rules = {own.node: _summary(style, own, confidence=float(own.adds[own.label])) for own in statements(model)}
+    rules = {
+        statement.node: _summary(style, statement, confidence=float(statement.adds[statement.label]))
+        for statement in statements(model)
+    }
     shared = _shared(model, style)
     matter = np.argsort(-feature_importances(model), kind="stable")[: len(shared["importances"])].tolist()
     classes, answered, share = [], _answered(model), _shares(model)
@@ -299,7 +302,7 @@ def _(model: TreeModel) -> Overview:
         speaking = {node: rule.number for node, rule in rules.items() if rule.label == label}
         nodes: NDArray[np.intp] = np.array(list(speaking), dtype=np.intp)
         usual = usual_values(model, nodes) if speaking else [None] * len(names)
-        typical = tuple((names[f], own) for f in matter if (own := usual[f]) is not None)
+        typical = tuple((names[f], values) for f in matter if (values := usual[f]) is not None)
         classes.append(ClassProfile(label, share[c], tuple(speaking.values()), typical, None, c in answered))
     return TreeOverview(**shared, rules=tuple(rules.values()), classes=tuple(classes), curves=())
 
@@ -307,12 +310,12 @@ def _(model: TreeModel) -> Overview:
 @overview.register
 def _(model: RuleModel) -> Overview:
     style, names = _style(model), model.column_names()
-    rules = [_summary(style, own, weight=float(np.ptp(own.adds))) for own in statements(model)]
+    rules = [_summary(style, statement, weight=float(np.ptp(statement.adds))) for statement in statements(model)]
     classes, answered, share = [], _answered(model), _shares(model)
     for c, label in enumerate(model.labels):
         speaking = tuple(rule.number for rule in rules if rule.label == label)
         classes.append(ClassProfile(label, share[c], speaking, (), _strongest(model, style, c), c in answered))
-    curves = tuple((names[own.feature], curve_summary(style, own)) for own in read_shapes(model).curves)
+    curves = tuple((names[curve.feature], curve_summary(style, curve)) for curve in read_shapes(model).curves)
     return RuleOverview(**_shared(model, style), rules=tuple(rules), classes=tuple(classes), curves=curves)
 
 
@@ -345,7 +348,7 @@ def _summary(
         support=statement.support,
         share=statement.share,
         weight=weight,
-        n_features=len({own.feature for own in statement.conditions}),
+        n_features=len({condition.feature for condition in statement.conditions}),
     )
 
 
@@ -363,14 +366,14 @@ def _shares(model: Model) -> list[float]:
 
 def _strongest(model: RuleModel, style: Style, c: int) -> tuple[str, str, float] | None:
     """The feature and the value that support a class most against all others; None without one."""
-    found = None
+    result = None
     for curve in read_shapes(model).curves:
         evidence = curve.evidence - curve.mean
         margin = evidence[:, c] - np.delete(evidence, c, axis=1).max(axis=1, initial=-np.inf)
         corner = int(margin.argmax())
-        if np.inf > margin[corner] > (0.0 if found is None else found[2]):
-            found = model.column_names()[curve.feature], curve_place(style, curve, corner), float(margin[corner])
-    return found
+        if np.inf > margin[corner] > (0.0 if result is None else result[2]):
+            result = model.column_names()[curve.feature], curve_place(style, curve, corner), float(margin[corner])
+    return result
 
 
 def _warning(profile: ClassProfile) -> str:
@@ -447,14 +450,14 @@ class Accuracy:
         return vars(self) | {"commonest": plain(self.commonest), "recalls": recalls}
 
 
-def read_accuracy(labels: NDArray[Any], answers: NDArray[Any], told: Sequence[Any] = ()) -> Accuracy:
+def read_accuracy(labels: NDArray[Any], answers: NDArray[Any], named: Sequence[Any] = ()) -> Accuracy:
     """How often answers are the labels of their rows.
 
     Parameters
     ----------
     labels, answers : ndarray of shape (n_samples,)
         The true labels, and the predicted ones.
-    told : sequence, default=()
+    named : sequence, default=()
         Labels that carry their name for sentences.
 
     Returns
@@ -466,7 +469,7 @@ def read_accuracy(labels: NDArray[Any], answers: NDArray[Any], told: Sequence[An
     is_right = np.asarray(labels == answers)
     distinct, index, counts = np.unique(labels, return_inverse=True, return_counts=True)
     right = np.bincount(index, is_right)
-    words = {label: label for label in told}  # a label equals the one that carries its name
+    words = {label: label for label in named}  # a label equals the one that carries its name
     names = [words.get(label, label) for label in distinct.tolist()]
     return Accuracy(
         len(labels),

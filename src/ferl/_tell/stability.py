@@ -119,8 +119,8 @@ class Certificate(Readable):
         for name in self.limits:
             f = self.names.index(name)
             alone, others = _distance(self.alone[f]), _distance(self.held[f])
-            told = f"may move {alone} alone; if it stays, the others may move {others}"
-            rows.append((f"  {spoken(name)}", told))
+            text = f"may move {alone} alone; if it stays, the others may move {others}"
+            rows.append((f"  {spoken(name)}", text))
         limits = [Table((), tuple(rows), "ll")] if rows else []
         return [Section("", (*lines, *limits, self.verdict))]
 
@@ -243,8 +243,8 @@ class StabilityReport(Readable):
         rows = [("K", f"{self.n_sources}", f"{what} ({seen})"), ("D", f"{self.depth}", longest)]
         bounds = [("lambda", self.slope, "steepest slope of a membership"), *more]
         rows += [(symbol, _bound(value), meaning) for symbol, value, meaning in bounds]
-        told = tuple((f"{symbol:12}", value, meaning) for symbol, value, meaning in rows)
-        return [Section("", (Table((), told, "lrl"), *proven, self.verdict))]
+        lines = tuple((f"{symbol:12}", value, meaning) for symbol, value, meaning in rows)
+        return [Section("", (Table((), lines, "lrl"), *proven, self.verdict))]
 
 
 @dataclass(frozen=True)
@@ -366,12 +366,12 @@ class RuleStabilityReport(StabilityReport):
 
     @cached_property
     def _sections(self) -> list[Section]:
-        told = self.classes[1:] if len(self.classes) == 2 else self.classes
+        classes = self.classes[1:] if len(self.classes) == 2 else self.classes
         moves = {1: "less", -1: "more"}
         proven = [
             f"Proven: a higher {spoken(name)} never makes {spoken(label)} {moves[way]} probable{_between(low, high)}."
             for name, (low, high) in zip(self.names, self.reach, strict=True)
-            for label in told
+            for label in classes
             if (way := self.direction(name, label)) in moves
         ]
         bounds = [
@@ -424,7 +424,7 @@ def _(model: RuleModel, rows: Floats | None = None) -> StabilityReport:
 
 def _constants(model: Model, opened: Model, rows: Floats | None) -> tuple[int, int | None, int, float]:
     """Number of sources, of rows, depth and slope; ``opened``: the model whose firings count."""
-    speaks, tree = model.speaks, model.tree
+    speaks, tree = model.is_rule, model.tree
     constants = int(tree.depth.max()), float(np.max(tree.slope))
     if rows is None:
         return int(speaks.sum()), None, *constants

@@ -664,7 +664,7 @@ def _chain(model: TreeModel, program: Program, nodes: Nodes) -> _Masses:
     """Cautious along each path, whose nodes all count as its end fires; Dempster across the paths."""
     sources: list[_Masses] = []
     for end in np.flatnonzero(model.is_source).tolist():
-        path = [node for node in (model.tree.path(end) or [0]) if model.speaks[node]]
+        path = [node for node in (model.tree.path(end) or [0]) if model.is_rule[node]]
         ratio = [_ratio(model, program, node, nodes.fires(end)) for node in path]
         odds = [
             program.keep(largest([0.0, *(item * float(p) for item, p in zip(ratio, shares, strict=True))]))

@@ -30,7 +30,7 @@ from ferl._tell.curves import (
     curve_lines,
     evidence_of_values,
     evidence_text,
-    is_told_as_curve,
+    is_printed_as_curve,
     read_map,
 )
 from ferl._tell.overview import Overview, read_accuracy
@@ -193,11 +193,15 @@ def _(model: TreeModel, style: Style, max_rules: int | None = None) -> list[str]
     if model.tree.n_nodes > 1:
         way = _COMBINED[model.reading.combination]
         lines.append(f"{way}; exact=True prints everything that an answer depends on, with gates and all digits.")
-    conditions = [own for rule in shown for own in rule.conditions]
+    conditions = [condition for rule in shown for condition in rule.conditions]
     if model.tree.word:
-        meanings = word_meanings(model, style.names, {own.feature for own in conditions})
+        meanings = word_meanings(model, style.names, {condition.feature for condition in conditions})
         lines += ["where", *(f"     {line}" for line in meanings)] if meanings else []
-    elif style.shares and model.tree.cuts is not None and any(own.lower or own.upper for own in conditions):
+    elif (
+        style.shares
+        and model.tree.cuts is not None
+        and any(condition.lower or condition.upper for condition in conditions)
+    ):
         lines.append("(%): share of resamples whose best cut lies inside the band")
     return lines
 
@@ -214,7 +218,7 @@ _COMBINED = {
 def _(model: RuleModel, style: Style, max_rules: int | None = None) -> list[str]:
     style = replace(style, classes=[in_sentence(str(label)) for label in style.classes], shares=False, max_listed=None)
     shapes, rules = read_shapes(model), statements(model)
-    curves = [shape for shape in shapes.curves if is_told_as_curve(model, shape)]
+    curves = [shape for shape in shapes.curves if is_printed_as_curve(model, shape)]
     base = shapes.prior + sum((curve.mean for curve in curves), np.zeros(len(style.classes)))
     begin = f"begin with {style.weight(base)}"
     lines = [
@@ -223,21 +227,21 @@ def _(model: RuleModel, style: Style, max_rules: int | None = None) -> list[str]
         if style.is_two
         else f"Evidence for each class: {begin}, and add what follows. Probabilities are in proportion to exp(sum)."
     ]
-    n_told = 0
+    n_printed = 0
     for shape in shapes.all:
-        own = shape.rules
+        numbers = shape.rules
         # Rules on one feature are printed together, so the first group may exceed the requested number.
-        if max_rules is not None and n_told + max(len(own), 1) > max_rules and (n_told or not max_rules):
+        if max_rules is not None and n_printed + max(len(numbers), 1) > max_rules and (n_printed or not max_rules):
             break
-        if isinstance(shape, Curve) and is_told_as_curve(model, shape):
+        if isinstance(shape, Curve) and is_printed_as_curve(model, shape):
             lines += curve_lines(style, shape)
         else:
-            own = own if max_rules is None else own[:max_rules]
-            lines += [line for rule in own for line in rules[rule].lines(style)]
+            numbers = numbers if max_rules is None else numbers[:max_rules]
+            lines += [line for rule in numbers for line in rules[rule].lines(style)]
             lines += [line for term in shape.pictures for line in _map_lines(model, style, term)]
-        n_told += len(own)
-    if n_told < len(rules):
-        lines.append(f"... and {len(rules) - n_told} more rules")
+        n_printed += len(numbers)
+    if n_printed < len(rules):
+        lines.append(f"... and {len(rules) - n_printed} more rules")
     return lines + _how_to_apply(model, style, shapes.all)
 
 
@@ -251,8 +255,8 @@ def _map_lines(model: RuleModel, style: Style, term: int) -> list[str]:
     part = f", on average over parts of its {table.n_cells} cells" if shown < table.n_cells else ""
     lines = [f"{' and '.join(names)} (map{part})"]
     for row, text in enumerate(table.rows):
-        told = [f"{table.column_text(own)}: {style.weight(table.value[row, own[0]])}" for own in table.runs(row)]
-        lines += [f"     {names[0]} {text}; {names[1]} {'; '.join(told)}"] if told else []
+        texts = [f"{table.column_text(run)}: {style.weight(table.value[row, run[0]])}" for run in table.runs(row)]
+        lines += [f"     {names[0]} {text}; {names[1]} {'; '.join(texts)}"] if texts else []
     return lines
 
 
@@ -282,20 +286,20 @@ def _how_to_apply(model: RuleModel, style: Style, shapes: Sequence[Curve | Inter
         )
     if in_words:
         lines += ["where", *(f"     {line}" for line in word_meanings(model, style.names))]
-    evidence = [(k, told) for k in model.condition_columns.tolist() if (told := evidence_text(model, k))]
+    evidence = [(k, text) for k in model.condition_columns.tolist() if (text := evidence_text(model, k))]
     if evidence:
         lines.append(
             "The evidence of a value compares how often its training rows have the class with the average, as "
             "log-odds, shrunken where the rows are few:"
         )
-        lines += [f"     {style.names[k]}: {told}" for k, told in evidence]
+        lines += [f"     {style.names[k]}: {text}" for k, text in evidence]
     if not style.all_classes:
         lines.append("Only the classes with the largest weights are shown; all_classes=True shows all of them.")
     gated = model.gated_columns[: model.n_fading].tolist()
     ranges = [
-        f"{style.names[own]} {'..'.join(number_text(model.number(own, end)) for end in model.ranges[own].tolist())}"
-        for own in gated
-        if own not in categories
+        f"{style.names[item]} {'..'.join(number_text(model.number(item, end)) for end in model.ranges[item].tolist())}"
+        for item in gated
+        if item not in categories
     ]
     if ranges:
         margin = model.reading.gate_margin
@@ -307,8 +311,8 @@ def _how_to_apply(model: RuleModel, style: Style, shapes: Sequence[Curve | Inter
     if any(column in categories for column in gated):
         lines.append("A category that training did not have halves the whole sum.")
     if level := model.gated_columns[model.n_fading :].tolist():
-        told = listed([style.names[own] for own in level])
-        lines.append(f"A value of {told} outside the training range counts as the nearest value inside it.")
+        text = listed([style.names[item] for item in level])
+        lines.append(f"A value of {text} outside the training range counts as the nearest value inside it.")
     return lines
 
 
@@ -404,9 +408,9 @@ def _exact_pictures(model: RuleModel, names: Sequence[str], labels: Sequence[Any
         columns = curves.term_columns[term]
         axes = [_exact_cells(model, curves, term, axis) for axis in range(len(columns))]
         lines.append(f"{'map' if len(axes) == 2 else 'curve'}: {' and '.join(_quoted(names[k]) for k in columns)}")
-        for cell, own in zip(product(*axes), curves.value[curves.cells(term)], strict=True):
+        for cell, item in zip(product(*axes), curves.value[curves.cells(term)], strict=True):
             if all(cell):
-                lines.append(f"     at {' and '.join(cell)}: {_by_class(own, labels)}")
+                lines.append(f"     at {' and '.join(cell)}: {_by_class(item, labels)}")
     return lines
 
 
@@ -418,8 +422,8 @@ def _exact_cells(model: RuleModel, curves: CurvesAndMaps, term: int, axis: int) 
     if curves.n_categories[column]:
         return ["missing", *map(_quoted, model.category_names[column]), "other"]
     ends = [-math.inf, *curves.cuts(term)[axis].tolist(), math.inf]
-    told = [exact_text(own) if math.isfinite(own) else f"{own}" for own in ends]
-    return ["missing", *(f"({low}, {high}]" for low, high in pairwise(told))]
+    texts = [exact_text(end) if math.isfinite(end) else f"{end}" for end in ends]
+    return ["missing", *(f"({low}, {high}]" for low, high in pairwise(texts))]
 
 
 @exact_lines.register
@@ -448,7 +452,7 @@ def _exact_rules(
     for rule in statements(model):
         conditions = [_exact_condition(model, step, names, gated) for step in rule.path] or ["always"]
         lines.append(f"{rule.number:3d}. {'if ' if rule.path else ''}{conditions[0]}")
-        lines += [f"     and {own}" for own in conditions[1:]]
+        lines += [f"     and {condition}" for condition in conditions[1:]]
         by = "" if believed is None else f"; believed by {exact_text(float(believed[rule.node]))}"
         lines.append(f"     then {_by_class(rule.adds, labels)}{by}")
     return lines
@@ -475,14 +479,16 @@ def _derived_lines(model: Model, names: Sequence[str]) -> list[str]:
     """How columns that conditions read are computed from features."""
     lines = []
     for column in model.condition_columns.tolist():
-        own = model.derived[column - model.n_features] if column >= model.n_features else None
-        if own is None or isinstance(own, Missing):
+        derived = model.derived[column - model.n_features] if column >= model.n_features else None
+        if derived is None or isinstance(derived, Missing):
             continue
-        start = f"{_quoted(names[column])} is computed from {_quoted(names[own.feature])}: "
-        if isinstance(own, KnownDate):
-            lines.append(f"{start}a date before or after {_range((own.first, own.last))} counts as the nearest of both")
-        elif isinstance(own, DatePart):
-            lines.append(f"{start}its {own.part}")
+        start = f"{_quoted(names[column])} is computed from {_quoted(names[derived.feature])}: "
+        if isinstance(derived, KnownDate):
+            lines.append(
+                f"{start}a date before or after {_range((derived.first, derived.last))} counts as the nearest of both"
+            )
+        elif isinstance(derived, DatePart):
+            lines.append(f"{start}its {derived.part}")
         else:
             values, evidence = evidence_of_values(model, column) or ((), ())
             pairs = zip(values, np.asarray(evidence).tolist(), strict=True)
@@ -498,7 +504,7 @@ def _exact_condition(model: Model, node: int, names: Sequence[str], gated: bool)
     if feature in model.category_names:
         members = tree.memberships(node)
         known = zip(model.category_names[feature], members, strict=False)
-        fits = [f"{_quoted(category)} {exact_text(float(own))}" for category, own in known if not math.isnan(own)]
+        fits = [f"{_quoted(category)} {exact_text(float(item))}" for category, item in known if not math.isnan(item)]
         what = "is missing or known" if feature >= model.n_features else "is"
         return f"{name} {what} {', '.join(fits)} (missing or other {missing})"
     a, b, c, d = tree.trapezoid[node].tolist()
@@ -509,7 +515,9 @@ def _exact_condition(model: Model, node: int, names: Sequence[str], gated: bool)
 
 
 def _by_class(values: Floats, labels: Sequence[Any]) -> str:
-    return ", ".join(f"{_quoted(label)} {exact_text(float(own))}" for label, own in zip(labels, values, strict=True))
+    return ", ".join(
+        f"{_quoted(label)} {exact_text(float(value))}" for label, value in zip(labels, values, strict=True)
+    )
 
 
 def _range(ends: Floats | tuple[float, float]) -> str:
@@ -671,21 +679,21 @@ def curves_frame(
     model = model_of(estimator, "curves_frame", RuleModel, "rules_frame")
     style = Style(model, *reader_names(model, feature_names, class_names))
     curves = model.curves
-    found: dict[str, list[Any]] = {name: [] for name in _CURVE_COLUMNS}
+    result: dict[str, list[Any]] = {name: [] for name in _CURVE_COLUMNS}
     value = np.zeros((0, len(style.classes))) if curves is None else curves.value
     for term in range(0 if curves is None else curves.n_terms):
         assert curves is not None
         columns = curves.term_columns[term]
         axes = [_axis_cells(style, curves, term, axis) for axis in range(len(columns))]
         support = curves.support[curves.cells(term)]
-        for cell, own in zip(product(*axes), support.tolist(), strict=True):
+        for cell, item in zip(product(*axes), support.tolist(), strict=True):
             names = [style.names[column] for column in columns]
             first, second = (*zip(names, cell, strict=True), ("", ("", math.nan, math.nan)))[:2]
             entries = (term + 1, "map" if len(columns) == 2 else "curve", first[0], *first[1], second[0], *second[1])
-            for name, entry in zip(_CURVE_COLUMNS, (*entries, own, own / support.sum()), strict=True):
-                found[name].append(entry)
+            for name, entry in zip(_CURVE_COLUMNS, (*entries, item, item / support.sum()), strict=True):
+                result[name].append(entry)
     weights = {f"v({label})": value[:, c].tolist() for c, label in enumerate(style.classes)}
-    return data_frame({**found, **weights}, backend)
+    return data_frame({**result, **weights}, backend)
 
 
 _CURVE_COLUMNS = (
@@ -701,7 +709,7 @@ def _axis_cells(style: Style, curves: CurvesAndMaps, term: int, axis: int) -> li
     if texts.names:
         return [(texts.text([cell]), math.nan, math.nan) for cell in range(n_cells)]
     ends = [-math.inf, *curves.cuts(term)[axis].tolist(), math.inf]
-    return [("missing", math.nan, math.nan), *((texts.text([k + 1]), *own) for k, own in enumerate(pairwise(ends)))]
+    return [("missing", math.nan, math.nan), *((texts.text([k + 1]), *item) for k, item in enumerate(pairwise(ends)))]
 
 
 def splits_frame(
@@ -796,5 +804,5 @@ def overview(
         return page
     if X is None or y is None:
         raise ValueError(f"{'X' if X is None else 'y'} is None; give rows and their labels, or neither.")
-    told = [own.label for own in page.classes]
-    return replace(page, accuracy=read_accuracy(np.asarray(y), estimator.predict(X), told))
+    texts = [item.label for item in page.classes]
+    return replace(page, accuracy=read_accuracy(np.asarray(y), estimator.predict(X), texts))

@@ -523,11 +523,11 @@ def rejection_at_acceptance(is_novel: ArrayLike, novelty: ArrayLike, acceptance:
     allowed = round((1 - acceptance) * int(known.sum()), 9)
     rejected = np.cumsum(known)
     n_whole = int(np.searchsorted(rejected, allowed, side="right"))
-    found = float(novel[:n_whole].sum())
+    result = float(novel[:n_whole].sum())
     if n_whole < len(known):
         left = allowed - (int(rejected[n_whole - 1]) if n_whole else 0)
-        found += float(novel[n_whole] * left / known[n_whole])
-    return float(found / novel.sum())
+        result += float(novel[n_whole] * left / known[n_whole])
+    return float(result / novel.sum())
 
 
 def fpr95(is_novel: ArrayLike, novelty: ArrayLike) -> float:

@@ -111,7 +111,7 @@ def plot_shapes(
     check_least("max_features", max_features)
     known = read_shapes(model).all
     wished = {drawn_feature(model, feature, names) for feature in (() if features is None else features)}
-    shapes = [own for own in known if features is None or wished & set(map(model.feature_of, own.features))]
+    shapes = [item for item in known if features is None or wished & set(map(model.feature_of, item.features))]
     if not shapes:
         asked = sorted({names[model.feature_of(f)] for shape in known for f in shape.features})
         remedy = f"Choose among {', '.join(asked[:20])}." if asked else "The model has no rules at all."

@@ -53,7 +53,7 @@ def pair_sections(rows: Sequence[Row], ours: str, compared: Compared) -> list[Se
         scores = {
             name: [measure.scale * row.data_sets[one][measure.key] for one in names] for name, row in whole.items()
         }
-        pairs = {name: paired_difference(scores[ours], own) for name, own in scores.items() if name != ours}
+        pairs = {name: paired_difference(scores[ours], item) for name, item in scores.items() if name != ours}
         corrected = holm([pair.p_value for pair in pairs.values()])
         for (name, pair), p_value in zip(pairs.items(), corrected, strict=True):
             counts = (pair.wins, pair.ties, pair.losses)[:: 1 if more else -1]
@@ -105,12 +105,12 @@ def draw_ranks(figure: Any, ranks: Mapping[str, Friedman]) -> None:
 
 def time_section(rows: Sequence[Row], ours: str) -> Section:
     """Return the fit times, each on the data sets that ours has as well."""
-    own = next((row for row in rows if row.method.name == ours), None)
+    our_row = next((row for row in rows if row.method.name == ours), None)
     body = []
-    for row in rows if own is not None else ():
-        names = [name for name in row.data_sets if own is not None and name in own.data_sets]
+    for row in rows if our_row is not None else ():
+        names = [name for name in row.data_sets if our_row is not None and name in our_row.data_sets]
         theirs, mine = (
-            sum(one.data_sets[name]["fit_seconds"] for name in names) for one in (row, own) if one is not None
+            sum(one.data_sets[name]["fit_seconds"] for name in names) for one in (row, our_row) if one is not None
         )
         if names:
             body.append([row.method.name, str(len(names)), f"{theirs:.2f}", f"{theirs / mine:.2f}"])

@@ -126,9 +126,9 @@ def _headlines(rows: Sequence[Row]) -> list[Headline]:
     opaque = [row for row in rows if row.method.is_ours or not row.method.is_interpretable]
     rivals = [
         headline
-        for own in (readable, opaque)
+        for item in (readable, opaque)
         for reading in OURS[:3]
-        for headline in against_best(own, reading, compared)
+        for headline in against_best(item, reading, compared)
     ]
     partial = against_partial(rows, OURS[0], compared)
     return [*against_paper(rows, OURS, further), *_goals(rows), *rivals, *partial]
