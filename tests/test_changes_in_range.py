@@ -80,11 +80,11 @@ def test_a_row_from_outside_is_led_back_into_the_range() -> None:
     frame, clf = three_equal_features()
     row = clf.model_.schema.encode(pd.DataFrame({"a": [frame["a"].max() + 0.2], "b": [0.6], "c": [0.5]}))
     (label,) = label_of(clf, row)
-    (change,) = [own for own in nearest_changes(clf.model_, row, int(label), {}).nearest if own.feature == "a"]
+    (change,) = [own for own in nearest_changes(clf.model_, row, int(label), {}).found if own.feature == "a"]
     assert frame["a"].min() <= change.to < frame["a"].max()
     assert clf.predict(pd.DataFrame({"a": [change.to], "b": [0.6], "c": [0.5]}))[0] == change.label == "low"
     # A label that differs at the end of the range already: the nearest value is that end.
-    (other,) = [own for own in nearest_changes(clf.model_, row, 1 - int(label), {}).nearest if own.feature == "a"]
+    (other,) = [own for own in nearest_changes(clf.model_, row, 1 - int(label), {}).found if own.feature == "a"]
     assert other.exact == frame["a"].max()
     assert other.proven == pytest.approx(0.2 / np.sqrt(clf.tree_.profile.total_variance[0]))
 
@@ -102,7 +102,7 @@ def test_whole_numbers_are_tried_where_the_label_comes_back_between_two_of_them(
         along = np.repeat(row, 40, axis=0)
         along[:, 0] = np.arange(40)
         others = np.flatnonzero(label_of(clf, along) != label)
-        changes = [own for own in nearest_changes(clf.model_, row, int(label), {}).nearest if own.feature == "n"]
+        changes = [own for own in nearest_changes(clf.model_, row, int(label), {}).found if own.feature == "n"]
         assert len(changes) == bool(len(others))
         for change in changes:
             assert change.to in others

@@ -90,7 +90,7 @@ def test_figures_name_labels_by_their_meaning_and_warn_of_a_class_that_is_never_
     for said in (told, ferl("evaluate", folder / "model.json", folder / "held.csv", "--target", "outcome")):
         assert re.search(r"always predicting (granted|denied) gives", said.stdout)
         assert re.search(r"test recall +granted [\d.]+% of \d+, denied [\d.]+% of \d+, fraud 0.0% of 6", said.stdout)
-        assert "note: less than 30% of fraud (6 rows) are found" in said.stderr
+        assert "note: less than 30% of fraud (6 rows) are predicted" in said.stderr
         assert "--decision balanced" in said.stderr
 
 

@@ -235,7 +235,7 @@ def test_what_cannot_be_measured_is_said_in_words(iris):
     assert "Unknown, since all values are missing." in str(model.explain([None] * 4, details=True))
     beyond = model.explain([1e308] * 4, details=True)
     assert beyond.novelty == np.inf
-    assert "Novelty is too large to be told." in str(beyond)
+    assert "Novelty is too large to be written as a number." in str(beyond)
     assert "nan" not in str(beyond)
     assert " -0 " not in str(model.explain([-0.0] * 4, details=True))
 

@@ -203,9 +203,9 @@ def test_the_nearest_change_alters_the_label_and_no_smaller_one_that_training_sa
         if np.abs(row).max() > 1e6 * np.abs(X).max():
             continue  # distances would be rounded
         label, changes = nearest(model, OneRow(row[None]))
-        distances = [(change.is_silent, change.distance) for change in changes.nearest]
+        distances = [(change.is_silent, change.distance) for change in changes.found]
         assert distances == sorted(distances)
-        found = {change.feature: change for change in changes.nearest}
+        found = {change.feature: change for change in changes.found}
         for feature in range(X.shape[1]):
             change = found.get(f"x{feature}")
             low, high = model.model_.training_range(feature)
@@ -241,7 +241,7 @@ def test_the_proof_goes_all_the_way(table: Table, seed, combination):
     spread = np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
     for row in rows_near(X, seed, 3):
         _, changes = nearest(model, OneRow(row[None]))
-        for change in changes.nearest:
+        for change in changes.found:
             unit = spread[int(change.feature[1:])]
             gap = abs(change.exact - change.value) - change.proven * unit
             if gap > 2 * TOLERANCE * unit + 16 * np.spacing(np.abs(change.exact) + np.abs(change.value)):
@@ -264,7 +264,7 @@ def test_changes_of_categories_are_found_exactly_where_there_are_any(combination
     for place in range(4):
         row = rows.iloc[[place]]
         label, changes = nearest(model, read_row(model.columns_, model.model_.derived, row))
-        found = {change.feature: change for change in changes.nearest}
+        found = {change.feature: change for change in changes.found}
         for name in table.categories:
             levels = model.categories_[model.columns_.names.index(name)]
             others = pd.concat([row] * len(levels), ignore_index=True)

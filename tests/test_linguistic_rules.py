@@ -46,7 +46,7 @@ CONDITION = r"(?P<name>\S+(?: \S+)*?) is (?P<word>(?:not )?(?:very |fairly )?(?:
 SENTENCE = re.compile(
     rf" *\d+\. if {CONDITION}(?: and {CONDITION})*".replace("?P<name>", "").replace("?P<word>", "")
     + r" then (\S+) with confidence (0\.\d{2,3}|1\.00)"
-    + r"(?: \((?:\S+ 0\.\d\d, )*\S+ 0\.\d\d\))?, applies to \d+\.\d rows \(\d+ %\)"
+    + r"(?: \((?:\S+ 0\.\d\d, )*\S+ 0\.\d\d\))?, applies to \d+\.\d rows \(\d+%\)"
 )
 
 
@@ -139,7 +139,7 @@ def test_the_words_of_an_expert_are_the_words_of_the_rules() -> None:
 def test_a_tree_without_conditions_says_always_and_needs_no_legend() -> None:
     model = fit((np.zeros((9, 1)), np.arange(9) % 3))
     assert re.fullmatch(
-        r"  1\. always\n     then 0 with confidence 0\.33 .*, applies to 9\.0 rows \(100 %\)", export_text(model)
+        r"  1\. always\n     then 0 with confidence 0\.33 .*, applies to 9\.0 rows \(100%\)", export_text(model)
     )
     assert rules_frame(model)["conditions"].tolist() == [""]
 

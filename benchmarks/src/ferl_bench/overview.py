@@ -189,8 +189,8 @@ def results_page(
     lines = [
         "# Results",
         "",
-        f"Written by `ferl bench all {source}`; each table has a page and a command of its own. Figures of a headline "
-        "are those of its page, where their units, their spread and their conditions are explained.",
+        f"Written by `ferl bench all {source}`; each table has a separate page and command. The page explains the "
+        "units, the spread and the conditions of the figures.",
         "",
         *(f"- {name}: {fact}" for name, fact in facts.items()),
         "",
@@ -229,7 +229,12 @@ def _table_lines(name: str, outcome: Outcome, source: str) -> list[str]:
 def _behind_section(outcomes: Mapping[str, Outcome]) -> list[str]:
     headlines = _headlines(outcomes)
     behind = [[where[0], *headline.cells()] for where, headline in headlines.items() if headline.is_behind]
-    lines = ["## Where we are behind", "", f"Of {len(headlines)} figures compared, we are behind in {len(behind)}.", ""]
+    lines = [
+        "## Where ferl is behind",
+        "",
+        f"ferl is behind in {len(behind)} of {len(headlines)} compared figures.",
+        "",
+    ]
     if behind:
         lines += [*markdown_table(Section("", ["Table", "Figure", "Ours", "Theirs", "Whose"], behind)), ""]
     return lines

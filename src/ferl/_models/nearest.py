@@ -77,14 +77,14 @@ class Changes:
 
     Attributes
     ----------
-    nearest : tuple of Change
+    found : tuple of Change
         The nearest change of each feature within the training range, nearest first; changes to values where no rule
         fires come last.
     unproven : tuple of str
         Features without a known change, where the search did not prove that no change exists.
     """
 
-    nearest: tuple[Change, ...]
+    found: tuple[Change, ...]
     unproven: tuple[str, ...]
 
 

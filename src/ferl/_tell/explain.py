@@ -172,7 +172,7 @@ def _story(
         "novelty_parts": parts,
         "lost_support": tuple([(names[f], float(lost[f])) for f in withheld]),
         "certified": certified,
-        "changes": None if changes is None else changes.nearest,
+        "changes": None if changes is None else changes.found,
         "unproven": () if changes is None else changes.unproven,
         "missing": tuple([name for name, value in zip(names, values, strict=True) if value is None]),
         "unseen": tuple([(names[f], value) for f, value in sorted(one.unseen.items())]),

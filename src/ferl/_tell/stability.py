@@ -211,10 +211,10 @@ class StabilityReport(Readable):
     K                 4  sources combined (the most over 150 rows)
     D                 2  conditions on the longest path
     lambda        3.333  steepest slope of a membership
-    D lambda      6.667  bounds the change of a firing
-    2 K D lambda  53.33  of the masses before normalisation
-    4 K D lambda  106.7  of the probabilities, times 1 / (1 - conflict)
-    L             12.02  of the soft vote, from each path's own slopes
+    D lambda      6.667  bounds the slope of a firing
+    2 K D lambda  53.33  bounds the slope of the masses, before normalisation
+    4 K D lambda  106.7  bounds the slope of the probabilities, times 1 / (1 - conflict)
+    L             12.02  bounds the slope of the soft vote, from the slopes of each path
     Verdict: robust. Half of the rows keep their label, proven, while no number moves by more than 0.55 spreads.
     """
 

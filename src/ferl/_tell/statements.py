@@ -72,7 +72,7 @@ class Statement:
     def lines(self, style: Style) -> list[str]:
         """The statement as a sentence of two lines."""
         start = f"if {style.conditions(self)}" if self.conditions else "always"
-        rows = f"applies to {support_text(self.support)} rows ({100 * self.share:.0f} %)"
+        rows = f"applies to {support_text(self.support)} rows ({self.share:.0%})"
         return [f"{self.number:3d}. {start}", f"     then {self.consequence(style)}, {rows}{self.missing(style)}"]
 
     def missing(self, style: Style) -> str:

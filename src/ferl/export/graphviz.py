@@ -75,9 +75,9 @@ def export_graphviz(
         graph [rankdir=TB]
         node [shape=box, style="rounded", fontname="Helvetica"]
         edge [fontname="Helvetica", fontsize=10]
-        0 [label="x2\n2.46 ±0.09\n150.0 rows (100 %)"]
-        1 [label="setosa 0.98\n50.0 rows (33 %)"]
-        2 [label="versicolor 0.49\n100.0 rows (67 %)"]
+        0 [label="x2\n2.46 ±0.09\n150.0 rows (100%)"]
+        1 [label="setosa 0.98\n50.0 rows (33%)"]
+        2 [label="versicolor 0.49\n100.0 rows (67%)"]
         0 -> 1 [label="below"]
         0 -> 2 [label="above"]
     }
@@ -144,7 +144,7 @@ class _Graph:
             lines.insert(0, f"{self.names[feature]} is {tree.word[node]}" if node else "all rows")
         elif node in self.folded.children:
             lines = self._split(self.folded.children[node][0])
-        lines.append(f"{support_text(weight)} rows ({100 * weight / float(tree.weight[0]):.0f} %)")
+        lines.append(f"{support_text(weight)} rows ({weight / float(tree.weight[0]):.0%})")
         lines += [] if hidden is None else [f"... {hidden} rules"]
         attributes = [f"label={quoted(chr(10).join(lines))}"]
         if self.filled:

@@ -115,13 +115,13 @@ def export_text(
     >>> names = ["sepal length", "sepal width", "petal length", "petal width"]
     >>> print(export_text(clf, feature_names=names, class_names=iris.target_names))
       1. if petal length > 2.46 ±0.09 (52%) and petal width < 1.68 ±0.06 (56%)
-         then versicolor with confidence 0.89 (virginica: 0.10, setosa: 0.01), applies to 52.6 rows (35 %)
+         then versicolor with confidence 0.89 (virginica: 0.10, setosa: 0.01), applies to 52.6 rows (35%)
       2. if petal length < 2.46 ±0.09 (52%)
-         then setosa with confidence 0.98 (versicolor: 0.01, virginica: 0.01), applies to 50.0 rows (33 %)
+         then setosa with confidence 0.98 (versicolor: 0.01, virginica: 0.01), applies to 50.0 rows (33%)
       3. if petal length > 2.46 ±0.09 (52%) and petal width > 1.68 ±0.06 (56%)
-         then virginica with confidence 0.94 (versicolor: 0.05, setosa: 0.01), applies to 47.4 rows (32 %)
-    Rules are combined by Dempster's rule; exact=True prints all that an answer depends on,
-            gates and every digit among it.
+         then virginica with confidence 0.94 (versicolor: 0.05, setosa: 0.01), applies to 47.4 rows (32%)
+    Rules are combined by Dempster's rule; exact=True prints everything that an answer depends on,
+            with gates and all digits.
     (%): share of resamples whose best cut lies inside the band
 
     Rules whose weights add up:
@@ -135,10 +135,10 @@ def export_text(
          the higher petal width, from 1 to 2.5, the more it supports virginica: from -5.81 to +7.08
     petal length (rule 2)
          the higher petal length, from 3 to 6.9, the more it supports virginica: from -8.21 to +8.59
-    Between two values of a number weights change in proportion; beyond the first and last they stay.
-    Seen in training: petal length 3..6.9; petal width 1..2.5. A value outside makes the whole sum count
-            for less, in proportion to its distance, and for nothing one range away, where the class
-            frequencies are left.
+    Between two numbers, weights change in proportion; beyond the first and the last they stay constant.
+    Training range: petal length 3..6.9; petal width 1..2.5. A value outside it makes the whole sum count
+            less, in proportion to its distance; one range away the sum counts nothing and the class
+            frequencies remain.
     """
     model = model_of(estimator, "export_text")
     names, classes = reader_names(model, feature_names, class_names)

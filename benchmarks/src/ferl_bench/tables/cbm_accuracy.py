@@ -65,7 +65,7 @@ NOTES = (
     "that of AwA2, which has other images and 50 classes. They show what the concepts allow, not who is better.",
     f"In-sample: heads learn from concepts of rows that the detector was trained on. Cross-fitted: {N_FOLDS} folds, "
     "concepts of rows that the detector had not seen. At test time all use the detector fitted on all training rows.",
-    "FERL-wide: the default head, one rule for each concept at most, and all rules speak of every row.",
+    "FERL-wide: the default head, one rule for each concept at most, and all rules apply to every row.",
     f"FERL-deep: {', '.join(f'{name}={value}' for name, value in TREE_SETTINGS.items())}, never more rules than CART "
     "has leaves. A decision: the concepts that all rules together ask about which fire for a row (at least 0.01), or "
     "that lie on its way through CART, on average over training rows. Asked at all: by some rule, for some row.",
