@@ -152,8 +152,8 @@ def parameters(tree: Path) -> dict[str, int]:
                 classes[node.name] = ([last_name(base) for base in node.bases], count)
 
     def count(name: str) -> int | None:
-        bases, n_lines = classes.get(name, ([], None))
-        return n_lines if n_lines is not None else next((n for n in map(count, bases) if n is not None), None)
+        bases, n_parameters = classes.get(name, ([], None))
+        return n_parameters if n_parameters is not None else next((n for n in map(count, bases) if n is not None), None)
 
     public = [name for name in classes if "FERL" in name and not name.startswith("_") and "Error" not in name]
     return {name: n for name in sorted(public) if (n := count(name)) is not None}

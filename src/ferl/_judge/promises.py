@@ -355,7 +355,7 @@ class RiskControl:
         return np.asarray(signal >= self.threshold)
 
     def text(self, otherwise: str = "") -> str:
-        """The outcome in sentences; ``otherwise``: a further remedy of a test that began at an unlucky place."""
+        """The outcome in sentences; ``otherwise``: a further remedy if only the first threshold failed."""
         wish = f"at most {_percent(self.risk)} errors among answered rows, with {_percent(self.confidence)} confidence"
         if self.met:
             # Less ignorance and less novelty are better: the signal is their negative.
@@ -372,9 +372,8 @@ class RiskControl:
         )
         if self.achievable_risk <= self.risk:
             return (
-                f"{refused} The test began at an unlucky place: other thresholds look better than "
-                f"{_percent(self.risk)}, but rows that have been looked at prove nothing. Calibrate on fresh "
-                f"rows{otherwise}."
+                f"{refused} The first threshold failed. Others look better than {_percent(self.risk)}, but a choice "
+                f"among them on the same rows would prove nothing. Calibrate on fresh rows{otherwise}."
             )
         return (
             f"{refused} About {_percent(self.achievable_risk)} could be promised, answering "

@@ -734,7 +734,7 @@ class Explanation(Readable):
         if len(self.missing) == len(self.novelty_parts):
             return Section(NOVELTY_TITLE, ("Unknown, since all values are missing.",))
         if self.novelty == 0:
-            return Section(NOVELTY_TITLE, ("Not at all unusual: novelty is 0.",))
+            return Section(NOVELTY_TITLE, ("Novelty is 0, the least possible.",))
         lines, is_finite = ["Novelty is too large to be written as a number."], math.isfinite(self.novelty)
         if is_finite:
             text = number_text(self.novelty if self.novelty < 100 else round(self.novelty), digits=3)
