@@ -48,7 +48,7 @@ for place in wrong:
     n_repaired += int(model.predict(row, known={name: value})[0] == truth)
 print(f"One correction, the one the story names first, repairs {n_repaired} of {len(wrong)} wrong answers")
 
-# Eights were never shown. Their strokes are unlike those of any digit that was.
+# Eights were never shown. Their strokes are unlike the strokes of any training digit.
 novelty = model.novelty(X_test)
 print(f"\nAUROC of the eights by novelty: {novelty_auroc(is_novel, novelty):.2f}")
 watch = NoveltyDetector(alpha=0.05, random_state=0).fit(model.training_concepts_, digits.y[train])

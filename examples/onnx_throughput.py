@@ -61,8 +61,8 @@ def race(clf: FERLClassifier | FERLTreeClassifier, rows: np.ndarray, measures: t
                     session.run(None, {"X": part})
 
             report(f"  batches of {batch:,}", len(used), best_time(judge))
-        found = session.run([probability], {"X": rows[:1000]})[0]
-        print(f"  largest difference of a probability: {np.abs(found - clf.predict_proba(rows[:1000])).max():.1e}")
+        result = session.run([probability], {"X": rows[:1000]})[0]
+        print(f"  largest difference of a probability: {np.abs(result - clf.predict_proba(rows[:1000])).max():.1e}")
 
 
 def main() -> None:

@@ -61,7 +61,7 @@ def main() -> None:
         print(f"{n_rows:,} rows, {(folder / 'new.csv').stat().st_size / 1e6:.0f} MB of CSV")
         ferl = [sys.executable, "-m", "ferl._cli.app", "predict", str(folder / "model.json"), str(folder / "new.csv")]
         ferl += ["-o", str(folder / "out.csv")]
-        cart = [sys.executable, "-c", CART, *(str(folder / own) for own in ("cart.pickle", "new.csv", "cart.csv"))]
+        cart = [sys.executable, "-c", CART, *(str(folder / item) for item in ("cart.pickle", "new.csv", "cart.csv"))]
         report("pandas + DecisionTreeClassifier", n_rows, cart)
         report("ferl predict, answers, no novelty", n_rows, [*ferl, "--only-answers", "--no-novelty"])
         report("ferl predict, answers", n_rows, [*ferl, "--only-answers"])

@@ -49,7 +49,7 @@ def _mixed():
     y = np.where(odds + rng.logistic(size=n) > 0, "late", "paid")
     age[rng.random(n) < 0.1] = np.nan
     gaps = rng.random(n) < 0.15
-    table = {"age": age, "income": income, "job": [None if gap else own for own, gap in zip(job, gaps, strict=True)]}
+    table = {"age": age, "income": income, "job": [None if gap else item for item, gap in zip(job, gaps, strict=True)]}
     return pa.table(table | {"flag": flag}), y, rng.integers(1, 4, n).astype(float)
 
 
@@ -84,16 +84,16 @@ def fitted(name, kind):
 
 def _arrays(clf, X):
     tree, model, evidence = clf.tree_, clf.model_, clf.predict_evidence(X)
-    yield from (getattr(tree, own) for own in TREE)
-    yield from (getattr(tree.profile, own) for own in PROFILE)
+    yield from (getattr(tree, item) for item in TREE)
+    yield from (getattr(tree.profile, item) for item in PROFILE)
     if tree.cuts is not None:
         yield from (tree.cuts.interval, tree.cuts.share)
     if tree.categories is not None:
         yield from (tree.categories.start, tree.categories.membership)
     if isinstance(clf, FERLClassifier):
         rules = model.rules
-        found = (rules.node, rules.weight, model.prior, model.ranges, rules.ridge, model.novelty_scale)
-        yield from (array for array in found if array is not None)
+        result = (rules.node, rules.weight, model.prior, model.ranges, rules.ridge, model.novelty_scale)
+        yield from (array for array in result if array is not None)
     first = X.slice(0, N_CERTIFIED) if isinstance(X, pa.Table) else X[:N_CERTIFIED]
     yield from (evidence.belief, evidence.plausibility, evidence.pignistic, evidence.ignorance, evidence.conflict)
     yield from (clf.predict_proba(X), clf.predict_set(X), clf.novelty(X), clf.support_deficit(X))
@@ -105,18 +105,18 @@ def _arrays(clf, X):
 
 def digest_of(name, kind):
     """SHA-256 of a fitted model's arrays and of what it answers for its training rows."""
-    found = hashlib.sha256()
+    result = hashlib.sha256()
     for array in _arrays(*fitted(name, kind)):
-        found.update(f"{array.dtype.str}{array.shape}".encode())
-        found.update(np.ascontiguousarray(array).tobytes())
-    return found.hexdigest()
+        result.update(f"{array.dtype.str}{array.shape}".encode())
+        result.update(np.ascontiguousarray(array).tobytes())
+    return result.hexdigest()
 
 
 def update_digest(kind):
     """The digest of a model that saw half of a table first, and the other half by ``partial_fit``."""
     X, y, _ = TABLES["seven classes"]()
     clf = KINDS[kind](random_state=0).partial_fit(X[::2], y[::2], classes=np.unique(y)).partial_fit(X[1::2], y[1::2])
-    found = hashlib.sha256()
+    result = hashlib.sha256()
     for array in _arrays(clf, X):
-        found.update(np.ascontiguousarray(array).tobytes())
-    return found.hexdigest()
+        result.update(np.ascontiguousarray(array).tobytes())
+    return result.hexdigest()

@@ -49,7 +49,9 @@ def console(driver: Any) -> list[str]:
 def requests(driver: Any) -> list[str]:
     """Addresses that the page asked for, itself first."""
     messages = [json.loads(entry["message"])["message"] for entry in driver.get_log("performance")]
-    return [own["params"]["request"]["url"] for own in messages if own["method"] == "Network.requestWillBeSent"]
+    return [
+        message["params"]["request"]["url"] for message in messages if message["method"] == "Network.requestWillBeSent"
+    ]
 
 
 def set_width(driver: Any, width: int, scheme: str = "light") -> None:

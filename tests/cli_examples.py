@@ -18,10 +18,10 @@ def ferl(*arguments, code=0):
 
 def refused(*arguments):
     """What a command that is refused says, in one line."""
-    told = ferl(*arguments, code=2).stderr
-    assert told.startswith("error: ")
-    assert told.count("\n") == 1
-    return told
+    stderr = ferl(*arguments, code=2).stderr
+    assert stderr.startswith("error: ")
+    assert stderr.count("\n") == 1
+    return stderr
 
 
 def write_lines(path, *lines, encoding="utf-8"):

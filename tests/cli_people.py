@@ -21,8 +21,8 @@ def people(n_rows: int = ROWS, seed: int = 0):
         "name": [f"p{i}" for i in range(n_rows)],
         "age": ["" if i % 9 == 0 else str(age[i]) for i in range(n_rows)],
         "city": ["" if i % 11 == 0 else str(city[i]) for i in range(n_rows)],
-        "code": [str(own) for own in code],
-        "x": [str(own) for own in x],
+        "code": [str(item) for item in code],
+        "x": [str(item) for item in x],
         "y": np.where((x > 0) ^ (code == 101), "yes", "no").tolist(),
     }
 
@@ -32,7 +32,7 @@ def folder(tmp_path_factory):
     """A training table, a model of it, and a table to judge."""
     folder = tmp_path_factory.mktemp("models")
     write_table(folder / "train.csv", people())
-    write_table(folder / "new.csv", {name: own for name, own in people(50, 1).items() if name != "y"})
+    write_table(folder / "new.csv", {name: item for name, item in people(50, 1).items() if name != "y"})
     options = ["--target", "y", "--drop", "name", "--categorical", "code"]
     ferl("fit", folder / "train.csv", *options, "-o", folder / "model.json")
     return folder

@@ -25,18 +25,18 @@ def with_curves(clf: FERLClassifier, X, n_curves: int, n_maps: int, seed: int = 
         n_cells = 1
         unseen = []
         for column in pair:
-            own = np.zeros(0)
+            chosen_cuts = np.zeros(0)
             if column >= 0 and not n_categories[column]:
                 known = np.unique(rows[~np.isnan(rows[:, column]), column])
-                own = np.sort(rng.choice(known, min(len(known), int(rng.integers(0, 7))), replace=False))
-            cuts.append(own)
+                chosen_cuts = np.sort(rng.choice(known, min(len(known), int(rng.integers(0, 7))), replace=False))
+            cuts.append(chosen_cuts)
             if column >= 0:
-                unseen.append(int(n_categories[column] or len(own)) + 2)
+                unseen.append(int(n_categories[column] or len(chosen_cuts)) + 2)
                 n_cells *= unseen[-1]
         value = rng.normal(0, 0.5, (n_cells, len(clf.classes_)))
         value -= value.mean(axis=1, keepdims=True)
         table = value.reshape(*unseen, -1)
-        for axis, column in enumerate(own for own in pair if own >= 0):
+        for axis, column in enumerate(item for item in pair if item >= 0):
             if n_categories[column]:
                 np.moveaxis(table, axis, 0)[-1] = 0.0
         sizes.append(n_cells)
@@ -50,7 +50,7 @@ def with_curves(clf: FERLClassifier, X, n_curves: int, n_maps: int, seed: int = 
         np.zeros(sum(sizes)),
         n_categories,
     )
-    support = sum(np.bincount(own, minlength=sum(sizes)) for own in curves.cells_of(rows).T)
-    found = copy(clf)
-    found.model_ = replace(model, curves=replace(curves, support=support.astype(float)))
-    return found
+    support = sum(np.bincount(item, minlength=sum(sizes)) for item in curves.cells_of(rows).T)
+    result = copy(clf)
+    result.model_ = replace(model, curves=replace(curves, support=support.astype(float)))
+    return result

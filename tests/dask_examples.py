@@ -21,23 +21,23 @@ FEATURES = ["x", "size", "city", "member", "z"]
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[LocalCluster]:
-    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as own:
-        yield own
+    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as local_cluster:
+        yield local_cluster
 
 
 @pytest.fixture(scope="module")
 def client(cluster: LocalCluster) -> Iterator[Client]:
     # Not the default one, so that an estimator which forgets its client is found out.
-    with Client(cluster, set_as_default=False) as own:
-        yield own
+    with Client(cluster, set_as_default=False) as local_client:
+        yield local_client
 
 
 def in_parts(frame: pd.DataFrame, cuts: list[int], change: Callable[[pd.DataFrame, int], Any] | None = None) -> Any:
     """A dask frame cut at these rows; ``change`` sees every partition when it is computed, and its number."""
     ends = list(zip([0, *cuts], [*cuts, len(frame)], strict=True))
     parts = [frame.iloc[first:last] for first, last in ends]
-    own = (lambda part, place: part) if change is None else change
-    return dd.from_map(lambda part, place: own(part, place), parts, range(len(parts)), meta=frame.iloc[:0])
+    changed = (lambda part, place: part) if change is None else change
+    return dd.from_map(lambda part, place: changed(part, place), parts, range(len(parts)), meta=frame.iloc[:0])
 
 
 def people_in_parts(n_rows: int, cuts: list[int], **options: Any) -> tuple[Any, Any, Any]:

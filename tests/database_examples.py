@@ -40,7 +40,7 @@ def mixed_frame(n_rows: int = 1500, seed: int = 0) -> tuple[pd.DataFrame, Any]:
             "b": amount,
             "c": count.astype(float),
             "place": pd.Series(place, dtype=object),
-            "many": pd.Series([f"m{own}" for own in many], dtype=object),
+            "many": pd.Series([f"m{item}" for item in many], dtype=object),
             "flag": flag.astype(object),
             "code": code.astype(float),
             "day": day,
@@ -73,21 +73,21 @@ def hard_rows() -> pd.DataFrame:
 def fitted(name: str) -> FERLEstimator:
     """Models of all kinds."""
     X, y = mixed_frame()
-    own: dict[str, Any] = {"random_state": 0, "categorical_features": ["place", "many", "flag", "code"]}
+    options: dict[str, Any] = {"random_state": 0, "categorical_features": ["place", "many", "flag", "code"]}
     if name == "two classes":
-        return FERLClassifier(**own).fit(X, y == "high")
+        return FERLClassifier(**options).fit(X, y == "high")
     if name == "one class":
-        return FERLClassifier(**own).fit(X, np.full(len(X), 7))
+        return FERLClassifier(**options).fit(X, np.full(len(X), 7))
     if name == "monotone":
-        return FERLClassifier(monotonic_cst={EVIL: 1, "b": 1}, **own).fit(X, y == "high")
+        return FERLClassifier(monotonic_cst={EVIL: 1, "b": 1}, **options).fit(X, y == "high")
     if name == "edited":
         return edit(fitted("two classes")).drop(1).flatten("c").monotone("b", 1)
     if name == "updated":
-        clf = FERLClassifier(**own).partial_fit(X[:700], y[:700], classes=np.unique(y))
+        clf = FERLClassifier(**options).partial_fit(X[:700], y[:700], classes=np.unique(y))
         return clf.partial_fit(X[700:], y[700:])
     if name.startswith("tree"):
         variant, combination = [*name.split(), "dempster"][1:3]
-        return FERLTreeClassifier(variant, combination=combination, **own).fit(X, y)
+        return FERLTreeClassifier(variant, combination=combination, **options).fit(X, y)
     parameters = {
         "rules": {},
         "words": {"words": True},
@@ -95,7 +95,7 @@ def fitted(name: str) -> FERLEstimator:
         "no rows kept": {"n_exemplars": 0},
         "indicators": {"missing_conditions": True, "max_maps": 0},
     }[name]
-    return FERLClassifier(**parameters, **own).fit(X, y)
+    return FERLClassifier(**parameters, **options).fit(X, y)
 
 
 RULES = ("rules", "words", "two classes", "one class", "monotone", "edited", "updated", "no gates", "no rows kept")
@@ -136,13 +136,13 @@ class DuckDB:
     def answers(self, X: pd.DataFrame, query: str, table: str = "rows") -> pd.DataFrame:
         """The answers to a table, which also has the column id."""
         types = {"float8": "DOUBLE"}
-        columns = [f"{quoted(name)} {types.get(own, own)}" for name, own in sql_types(X).items()]
+        columns = [f"{quoted(name)} {types.get(item, item)}" for name, item in sql_types(X).items()]
         self.connection.execute(f"CREATE OR REPLACE TABLE {quoted(table)} (id INTEGER, {', '.join(columns)})")
         marks = ", ".join("?" * (1 + len(columns)))
         rows = [[index, *row] for index, row in enumerate(plain_rows(X))]
         self.connection.executemany(f"INSERT INTO {quoted(table)} VALUES ({marks})", rows)
-        found = self.connection.execute(query)
-        return in_order([own[0] for own in found.description], found.fetchall())
+        result = self.connection.execute(query)
+        return in_order([item[0] for item in result.description], result.fetchall())
 
 
 class SQLite:
@@ -158,13 +158,13 @@ class SQLite:
         self.connection.execute(f"DROP TABLE IF EXISTS {quoted(table)}")
         self.connection.execute(f"CREATE TABLE {quoted(table)} (id INTEGER, {columns})")
         rows = [
-            [index, *(own.isoformat(sep=" ") if hasattr(own, "isoformat") else own for own in row)]
+            [index, *(item.isoformat(sep=" ") if hasattr(item, "isoformat") else item for item in row)]
             for index, row in enumerate(plain_rows(X))
         ]
         marks = ", ".join("?" * (1 + len(X.columns)))
         self.connection.executemany(f"INSERT INTO {quoted(table)} VALUES ({marks})", rows)
-        found = self.connection.execute(query)
-        return in_order([own[0] for own in found.description], found.fetchall())
+        result = self.connection.execute(query)
+        return in_order([item[0] for item in result.description], result.fetchall())
 
 
 class Postgres:
@@ -176,26 +176,26 @@ class Postgres:
         self.connection = connection
 
     def answers(self, X: pd.DataFrame, query: str, table: str = "rows") -> pd.DataFrame:
-        columns = ", ".join(f"{quoted(name)} {own}" for name, own in sql_types(X).items())
+        columns = ", ".join(f"{quoted(name)} {item}" for name, item in sql_types(X).items())
         self.connection.execute(f"DROP TABLE IF EXISTS {quoted(table)}")
         self.connection.execute(f"CREATE TABLE {quoted(table)} (id integer, {columns})")
         with self.connection.cursor().copy(f"COPY {quoted(table)} FROM STDIN") as copy:
             for index, row in enumerate(plain_rows(X)):
                 copy.write_row([index, *row])
-        found = self.connection.execute(query)
-        return in_order([own[0] for own in found.description], found.fetchall())
+        result = self.connection.execute(query)
+        return in_order([item[0] for item in result.description], result.fetchall())
 
 
 def sql_types(X: pd.DataFrame) -> dict[str, str]:
     """The type of each column; that of objects by their first value."""
-    found = {}
+    result = {}
     for name in X.columns:
         kind = X[name].dtype.kind if isinstance(X[name].dtype, np.dtype) else "O"
         known = X[name].dropna()
         is_flag = kind == "O" and len(known) and isinstance(known.iloc[0], bool)
         zoned = isinstance(X[name].dtype, pd.DatetimeTZDtype)
-        found[str(name)] = "timestamptz" if zoned else SQL_TYPES["b" if is_flag else kind]
-    return found
+        result[str(name)] = "timestamptz" if zoned else SQL_TYPES["b" if is_flag else kind]
+    return result
 
 
 def in_order(names: list[str], rows: list[Any]) -> pd.DataFrame:
@@ -204,9 +204,9 @@ def in_order(names: list[str], rows: list[Any]) -> pd.DataFrame:
 
 def postgres_programs() -> str | None:
     """The folder of PostgreSQL's programs; None where it is not installed."""
-    found = [os.path.dirname(own)] if (own := shutil.which("initdb")) else []
-    found += sorted(glob("/usr/lib/postgresql/*/bin"), reverse=True)
-    return next((own for own in found if os.path.exists(f"{own}/initdb")), None)
+    result = [os.path.dirname(initdb)] if (initdb := shutil.which("initdb")) else []
+    result += sorted(glob("/usr/lib/postgresql/*/bin"), reverse=True)
+    return next((item for item in result if os.path.exists(f"{item}/initdb")), None)
 
 
 @contextmanager

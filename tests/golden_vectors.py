@@ -54,14 +54,14 @@ def as_table(classifier: FERLEstimator, rows: list[list[Any]]) -> Any:
     """Rows of JSON as the table that the model was fitted on: a data frame, or an array of numbers."""
     if not hasattr(classifier, "feature_names_in_"):
         return np.array(rows, dtype=float)
-    kinds = [float if own is None else object for own in classifier.model_.schema.categories]
+    kinds = [float if category is None else object for category in classifier.model_.schema.categories]
     frame = pd.DataFrame(rows, columns=classifier.feature_names_in_, dtype=object)
     return frame.astype(dict(zip(classifier.feature_names_in_, kinds, strict=True)))
 
 
-def assert_answers(found: dict[str, NDArray[Any]], expected: dict[str, NDArray[Any]], tolerance: float) -> None:
+def assert_answers(result: dict[str, NDArray[Any]], expected: dict[str, NDArray[Any]], tolerance: float) -> None:
     """The answers that were found are those expected: labels and sets exactly, numbers up to rounding."""
-    for name, values in found.items():
+    for name, values in result.items():
         if name in EXACT:
             np.testing.assert_array_equal(values, expected[name], err_msg=name)
         else:

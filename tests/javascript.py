@@ -40,9 +40,9 @@ def run(function: str, task: Any) -> Any:
 
 def as_arrays(answers: list[dict[str, Any]]) -> dict[str, NDArray[Any]]:
     """The answers to some rows, as the engine's JSON has them, by their names."""
-    found = {name: np.array([answer[name] for answer in answers], dtype=object) for name in answers[0]}
+    result = {name: np.array([answer[name] for answer in answers], dtype=object) for name in answers[0]}
     kinds = {"set": bool, "label": int}
-    return {name: values.astype(kinds.get(name, float)) for name, values in found.items()}
+    return {name: values.astype(kinds.get(name, float)) for name, values in result.items()}
 
 
 def _node() -> str:

@@ -63,8 +63,12 @@ def assert_same(model: FERLEstimator, loaded: FERLEstimator, rows) -> None:
     assert loaded.predict(rows).dtype.kind == model.predict(rows).dtype.kind
     if has_rules:
         for name in ("rules.node", "rules.weight", "rules.ridge", "prior", "ranges"):
-            found, expected = (attrgetter(name)(own.model_) for own in (loaded, model))
-            assert (found.dtype, found.shape, found.tobytes()) == (expected.dtype, expected.shape, expected.tobytes())
+            result, expected = (attrgetter(name)(item.model_) for item in (loaded, model))
+            assert (result.dtype, result.shape, result.tobytes()) == (
+                expected.dtype,
+                expected.shape,
+                expected.tobytes(),
+            )
     else:
         assert str(splits_frame(loaded)) == str(splits_frame(model))
         assert loaded.lipschitz_ == model.lipschitz_

@@ -44,7 +44,7 @@ def fitted(request):
 
 def texts(clf, row):
     """All that a model says in words, about itself and about a row."""
-    found = [export_text(clf), str(clf.explain(row)), str(overview(clf)), str(rules_frame(clf).conditions.tolist())]
-    return found + (
+    result = [export_text(clf), str(clf.explain(row)), str(overview(clf)), str(rules_frame(clf).conditions.tolist())]
+    return result + (
         [] if clf.model_.kind == "trees" else [str(reason_codes(clf, row.to_frame().T)), str(export_scorecard(clf))]
     )

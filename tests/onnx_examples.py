@@ -34,32 +34,32 @@ def run(session: onnxruntime.InferenceSession, feed: dict[str, Any]) -> dict[str
 
 
 def assert_answers(
-    found: dict[str, Any], model: FERLClassifier, rows: Any, measure: str | None = None, tolerance: float = 1e-11
+    result: dict[str, Any], model: FERLClassifier, rows: Any, measure: str | None = None, tolerance: float = 1e-11
 ) -> None:
     """What a runtime says is what Python says."""
     evidence = model.predict_evidence(rows)
-    expected = {name: getattr(evidence, name) for name in NUMBERS if name in found}
+    expected = {name: getattr(evidence, name) for name in NUMBERS if name in result}
     rounding = _rounding(model, tolerance)
     for name, value in expected.items():
-        assert found[name].shape == value.shape
-        rests_on_distances = "rows" in found and name in ("belief", "plausibility", "ignorance")
+        assert result[name].shape == value.shape
+        rests_on_distances = "rows" in result and name in ("belief", "plausibility", "ignorance")
         np.testing.assert_allclose(
-            found[name], value, rtol=0, atol=rounding if rests_on_distances else tolerance, err_msg=name
+            result[name], value, rtol=0, atol=rounding if rests_on_distances else tolerance, err_msg=name
         )
-    if "novelty" in found:
+    if "novelty" in result:
         novelty = model.novelty(rows, measure=measure)
-        np.testing.assert_allclose(found["novelty"], novelty, rtol=rounding, atol=10 * tolerance)
+        np.testing.assert_allclose(result["novelty"], novelty, rtol=rounding, atol=10 * tolerance)
     ranked = np.sort(evidence.probability, axis=1)
     lead = np.inf if ranked.shape[1] == 1 else ranked[:, -1] - ranked[:, -2]
     is_clear = np.broadcast_to(_is_clear(lead, tolerance), len(ranked))
-    np.testing.assert_array_equal(found["label"][is_clear], model.predict(rows)[is_clear])
-    if "rows" in found:
-        np.testing.assert_allclose(found["rows"], evidence.rows, rtol=rounding, atol=tolerance)
+    np.testing.assert_array_equal(result["label"][is_clear], model.predict(rows)[is_clear])
+    if "rows" in result:
+        np.testing.assert_allclose(result["rows"], evidence.rows, rtol=rounding, atol=tolerance)
         border = np.abs(np.cumsum(-np.sort(-evidence.belief, axis=1), axis=1) - SET_LEVEL)
     else:
         border = np.abs(evidence.plausibility - evidence.belief.max(axis=1, keepdims=True))
     is_clear = _is_clear(border, tolerance).all(axis=1)
-    np.testing.assert_array_equal(found["set"][is_clear], evidence.prediction_set()[is_clear])
+    np.testing.assert_array_equal(result["set"][is_clear], evidence.prediction_set()[is_clear])
 
 
 def _rounding(model: FERLClassifier, tolerance: float) -> float:
@@ -79,7 +79,7 @@ def assert_exports(
 ) -> dict[str, Any]:
     """Export a model, run it on rows, and compare."""
     session = session_of(to_onnx(model, novelty=measure or True))
-    found = run(session, onnx_inputs(model, rows) if feed is None else feed)
-    assert list(found) == NAMES
-    assert_answers(found, model, rows, measure)
-    return found
+    result = run(session, onnx_inputs(model, rows) if feed is None else feed)
+    assert list(result) == NAMES
+    assert_answers(result, model, rows, measure)
+    return result

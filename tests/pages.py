@@ -57,9 +57,9 @@ class Block:
 
 def pages() -> list[Path]:
     """Every page that people wrote; those of results/ that the benchmark wrote have no code."""
-    found = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS.rglob("*.md"), *DOCS.rglob("notebooks/*.ipynb")]
+    result = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS.rglob("*.md"), *DOCS.rglob("notebooks/*.ipynb")]
     return sorted(
-        page for page in found if not {"_build", "auto_gallery", "auto_integrations", "generated"} & set(page.parts)
+        page for page in result if not {"_build", "auto_gallery", "auto_integrations", "generated"} & set(page.parts)
     )
 
 
@@ -69,12 +69,12 @@ def blocks(page: Path) -> list[Block]:
     if page.suffix == ".ipynb":
         cells = json.loads(text)["cells"]
         return [Block("python", "".join(cell["source"])) for cell in cells if cell["cell_type"] == "code"]
-    found, end = [], -1
+    result, end = [], -1
     for match in BLOCK.finditer(text):
         follows = end >= 0 and not text[end : match.start()].strip()
-        found.append(Block(match["language"], match["body"], match["note"] or "", follows))
+        result.append(Block(match["language"], match["body"], match["note"] or "", follows))
         end = match.end()
-    return found
+    return result
 
 
 def run_page(page: Path, check: Callable[[str, str, Path], None] | None = None) -> tuple[dict[str, Any], str]:
@@ -110,9 +110,9 @@ def run_page(page: Path, check: Callable[[str, str, Path], None] | None = None) 
 def _python(body: str, names: dict[str, Any], page: Path) -> str:
     if body.startswith(">>>"):
         test = doctest.DocTestParser().get_doctest(body, names, page.name, str(page), 0)
-        said: list[str] = []
-        failed = doctest.DocTestRunner(verbose=False).run(test, out=said.append, clear_globs=False).failed
-        assert failed == 0, "".join(said)
+        texts: list[str] = []
+        failed = doctest.DocTestRunner(verbose=False).run(test, out=texts.append, clear_globs=False).failed
+        assert failed == 0, "".join(texts)
         names.update(test.globs)
         return ""
     out = io.StringIO()
@@ -170,10 +170,10 @@ def _extras_exist(arguments: list[str]) -> None:
             assert set(filter(None, extras.split(","))) <= set(project["optional-dependencies"]), argument
 
 
-def prints(said: str, printed: str, page: Path) -> None:
+def prints(text: str, printed: str, page: Path) -> None:
     """Check that what a page says of an output is in it: each run of lines between two ``...``, in this order."""
     rest = " ".join(printed.split())
-    for part in re.split(r"^\s*\.\.\.\s*$", said, flags=re.M):
+    for part in re.split(r"^\s*\.\.\.\s*$", text, flags=re.M):
         words = " ".join(part.split())
         assert words in rest, f"{page.name} says\n{part}\nbut this was printed:\n{printed}"
         rest = rest[rest.index(words) + len(words) :]
@@ -182,27 +182,29 @@ def prints(said: str, printed: str, page: Path) -> None:
 def _transcript(body: str, page: Path, check: Callable[[str, str, Path], None]) -> None:
     """Run the lines ``$ ferl ...`` of a block, and compare what they print."""
     for entry in re.split(r"^\$ ", body, flags=re.M)[1:]:
-        line, _, said = entry.partition("\n")
+        line, _, expected = entry.partition("\n")
         if line.startswith("sed -n "):
             file = Path(shlex.split(line)[-1]).read_text(encoding="utf-8").splitlines()
             spans = re.findall(r"(\d+)(?:,(\d+))?p", line)  # sed -n '1,2p;15p' FILE
             shown = [text for first, last in spans for text in file[int(first) - 1 : int(last or first)]]
-            check(said, "\n".join(shown), page)
+            check(expected, "\n".join(shown), page)
         else:
             program, *arguments = shlex.split(line)
             assert program == "ferl", line
-            check(said, CliRunner().invoke(app, arguments, env={"COLUMNS": "120"}).output, page)
+            check(expected, CliRunner().invoke(app, arguments, env={"COLUMNS": "120"}).output, page)
 
 
 def rewrite(page: Path) -> None:
     """Write into a page what its Python blocks print now."""
 
-    def replace(said: str, printed: str, page: Path) -> None:
-        is_right = said.strip() and " ".join(said.split()) in " ".join(printed.split())  # whatever the wrapping
-        if not is_right and not re.search(r"^\s*\.\.\.\s*$", said, flags=re.M):
+    def replace(expected: str, printed: str, page: Path) -> None:
+        is_right = expected.strip() and " ".join(expected.split()) in " ".join(printed.split())  # whatever the wrapping
+        if not is_right and not re.search(r"^\s*\.\.\.\s*$", expected, flags=re.M):
             text, printed = page.read_text(encoding="utf-8"), printed.rstrip()
             for before, after in (("```text\n", "```"), ("\n", "```"), ("\n", "$ ")):  # a block, parts of a transcript
-                text = text.replace(f"{before}{said}{after}", f"{before}{printed}\n{after}", 1) if said else text
+                text = (
+                    text.replace(f"{before}{expected}{after}", f"{before}{printed}\n{after}", 1) if expected else text
+                )
             page.write_text(text, encoding="utf-8")
 
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):

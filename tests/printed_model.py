@@ -98,21 +98,21 @@ class PrintedPicture:
     @classmethod
     def read(cls, text: str) -> PrintedPicture:
         head, *lines = text.splitlines()
-        names = tuple(json.loads(own) for own in re.findall(STRING, head))
+        names = tuple(json.loads(item) for item in re.findall(STRING, head))
         cells = {}
         for line in lines:
-            found = re.match(rf" +at ({CELL})(?: and ({CELL}))?: (.*)$", line)
-            assert found is not None, line
-            cells[tuple(own for own in found.groups()[:2] if own is not None)] = pairs(found[3])
+            result = re.match(rf" +at ({CELL})(?: and ({CELL}))?: (.*)$", line)
+            assert result is not None, line
+            cells[tuple(group for group in result.groups()[:2] if group is not None)] = pairs(result[3])
         return cls(names, cells)
 
     def adds(self, rows: pd.DataFrame, labels: list[str]) -> Floats:
-        found = []
+        result = []
         for values in rows[list(self.names)].itertuples(index=False):
             fits = [cell for cell in self.cells if all(map(self.is_in, values, cell, range(len(cell))))]
             assert len(fits) == 1, (values, fits)
-            found.append([self.cells[fits[0]][label] for label in labels])
-        return np.array(found)
+            result.append([self.cells[fits[0]][label] for label in labels])
+        return np.array(result)
 
     def is_in(self, value: Any, cell: str, axis: int) -> bool:
         if pd.isna(value) or cell == "missing":
@@ -122,7 +122,7 @@ class PrintedPicture:
         if cell.startswith("("):
             low, high = map(float, cell[1:-1].split(", "))
             return low < float(value) <= high
-        known = {own[axis] for own in self.cells}
+        known = {cell[axis] for cell in self.cells}
         return (
             json.dumps(str(value), ensure_ascii=False) == cell
             if cell != "other"
@@ -140,7 +140,7 @@ class PrintedModel:
     def __post_init__(self) -> None:
         self.head, *blocks = re.split(r"\n(?= *\d+\. )", self.text)
         self.head, *pictures = re.split(r"\n(?=(?:curve|map): )", self.head)
-        self.pictures = [PrintedPicture.read(own) for own in pictures]
+        self.pictures = [PrintedPicture.read(picture) for picture in pictures]
         for block in blocks:
             lines = [re.sub(r"^ *(\d+\. )?(if |and |then )?", "", line) for line in block.splitlines()]
             conditions = tuple(line for line in lines[:-1] if line != "always")
@@ -154,8 +154,8 @@ class PrintedModel:
         self.labels = list(pairs(self.line("prior")) if self.is_wide else self.rules[0].says)
 
     def line(self, title: str) -> str:
-        found = re.search(rf"^{title}: (.*)$", self.head, flags=re.MULTILINE)
-        return found[1] if found else ""
+        result = re.search(rf"^{title}: (.*)$", self.head, flags=re.MULTILINE)
+        return result[1] if result else ""
 
     def as_numbers(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Rows with the numbers that stand for dates and ordered categories."""
@@ -164,22 +164,22 @@ class PrintedModel:
             name = json.loads(part)
             rows[name] = (pd.to_datetime(rows[name]) - pd.Timestamp(0)) / pd.Timedelta(days=1)
         for part in filter(None, self.line("orders").split("; ")):
-            name, *order = [json.loads(own) for own in re.findall(STRING, part)]
+            name, *order = [json.loads(item) for item in re.findall(STRING, part)]
             rows[name] = rows[name].astype(object).map({value: index for index, value in enumerate(order)})
         return rows
 
     def derived(self, rows: pd.DataFrame) -> dict[str, pd.Series]:
         """The columns that are computed from others."""
-        found: dict[str, pd.Series] = {}
+        result: dict[str, pd.Series] = {}
         for name, source, how in re.findall(
             rf"^({STRING}) is computed from ({STRING}): (.*)$", self.head, re.MULTILINE
         ):
             values = rows[json.loads(source)]
             if ends := re.match(rf"a date before or after {RANGE} ", how):
                 first, last = (pd.Timestamp(0) + pd.Timedelta(days=float(end)) for end in ends.groups())
-                own = values.clip(first, last)
+                clipped = values.clip(first, last)
             elif part := re.match(r"its (.*)$", how):
-                own = {
+                clipped = {
                     "weekday": values.dt.day_name(),
                     "month": values.dt.month_name(),
                     "hour": values.dt.hour + values.dt.minute / 60 + values.dt.second / 3600,
@@ -188,36 +188,36 @@ class PrintedModel:
             else:
                 is_date = pd.api.types.is_datetime64_any_dtype(values)
                 text = values.dt.strftime("%Y-%m-%d") if is_date else values.astype(object)
-                own = text.where(text.notna(), "missing").map(pairs(how)).fillna(0.0)
-            found[json.loads(name)] = own
-        return found
+                clipped = text.where(text.notna(), "missing").map(pairs(how)).fillna(0.0)
+            result[json.loads(name)] = clipped
+        return result
 
     def probabilities(self, rows: pd.DataFrame) -> Floats:
         """One row for each row, one column for each of the labels."""
         rows = self.as_numbers(rows)
-        said = np.array([[rule.says[label] for label in self.labels] for rule in self.rules])
+        weights = np.array([[rule.says[label] for label in self.labels] for rule in self.rules])
         fit = self.fits(rows)
         if self.is_wide:
             prior = pairs(self.line("prior"))
             scores = np.array([prior[label] for label in self.labels])
-            added = sum((own.adds(rows, self.labels) for own in self.pictures), np.zeros((len(rows), 1)))
-            scores = scores + added + (fit @ said if len(said) else np.zeros((len(rows), 1)))
+            added = sum((picture.adds(rows, self.labels) for picture in self.pictures), np.zeros((len(rows), 1)))
+            scores = scores + added + (fit @ weights if len(weights) else np.zeros((len(rows), 1)))
             if base := pairs(self.line("base")):
                 fading = self.support(rows)[:, None]
                 scores = fading * scores + (1 - fading) * [base[label] for label in self.labels]
             odds = np.exp(scores - scores.max(axis=1, keepdims=True))
             return np.asarray(odds / odds.sum(axis=1, keepdims=True))
         fit = fit * [rule.believed for rule in self.rules]
-        masses = [self.combined(own, said) for own in fit]
+        masses = [self.combined(item, weights) for item in fit]
         return np.array([belief + ignorance / len(self.labels) for belief, ignorance in masses])
 
     def fits(self, rows: pd.DataFrame) -> Floats:
         """How far each row fits each rule."""
         lines = {line for rule in self.rules for line in rule.conditions}
         unseen = 1.0 if self.is_wide else self.unseen
-        own = {line: PrintedCondition.read(line).fits(rows, self.margin, unseen) for line in lines}
+        fits = {line: PrintedCondition.read(line).fits(rows, self.margin, unseen) for line in lines}
         ones = np.ones(len(rows))
-        return np.array([np.prod([ones, *(own[k] for k in rule.conditions)], axis=0) for rule in self.rules]).T
+        return np.array([np.prod([ones, *(fits[k] for k in rule.conditions)], axis=0) for rule in self.rules]).T
 
     def support(self, rows: pd.DataFrame) -> Floats:
         """The product of the gates of rules."""
@@ -227,7 +227,7 @@ class PrintedModel:
             x = values.to_numpy(dtype=float, na_value=0.0)
             open_by *= np.where(values.isna(), 1.0, gate(x, (float(low), float(high)), self.margin))
         for part in filter(None, self.line("categories").split("; ")):
-            name, *categories = [json.loads(own) for own in re.findall(STRING, part)]
+            name, *categories = [json.loads(item) for item in re.findall(STRING, part)]
             if categories != ["known", "missing"]:
                 known = rows[name].isna() | rows[name].astype(str).isin(categories)
                 open_by *= np.where(known, 1.0, self.unseen)
@@ -239,13 +239,13 @@ class PrintedModel:
             return fit @ shares / max(fit.sum(), 1.0), max(0.0, 1 - fit.sum())
         capped = np.minimum(fit, 1 - 1e-12)
         odds = (capped / (1 - capped))[:, None] * shares
-        if self.head.startswith("Of all rules the strongest counts"):
+        if self.head.startswith("The strongest of all rules counts"):
             most = odds.max(axis=0)
             return most / (1 + most.sum()), float(1 / (1 + most.sum()))
         if self.head.startswith("Along a path"):
             chosen = [group for group in self.paths if fit[group[0]] > 0]
             total: Any = sum(
-                (np.log1p(odds_of_path(capped, shares, own)) for own in chosen), np.zeros(len(self.labels))
+                (np.log1p(odds_of_path(capped, shares, item)) for item in chosen), np.zeros(len(self.labels))
             )
             product, left = np.exp(total - total.max()), float(np.exp(-total.max()))
         else:
@@ -257,9 +257,13 @@ class PrintedModel:
     @cached_property
     def paths(self) -> list[list[int]]:
         """Indices of the rules of each path, the longest first."""
-        told = [rule.conditions for rule in self.rules]
-        ends = [k for k, own in enumerate(told) if not any(len(o) > len(own) and o[: len(own)] == own for o in told)]
-        return [[end, *(k for k, own in enumerate(told) if k != end and told[end][: len(own)] == own)] for end in ends]
+        texts = [rule.conditions for rule in self.rules]
+        ends = [
+            k for k, item in enumerate(texts) if not any(len(o) > len(item) and o[: len(item)] == item for o in texts)
+        ]
+        return [
+            [end, *(k for k, item in enumerate(texts) if k != end and texts[end][: len(item)] == item)] for end in ends
+        ]
 
 
 def odds_of_path(capped: Floats, shares: Floats, group: list[int]) -> Floats:

@@ -142,11 +142,11 @@ def penguins() -> RealTable:
         "Chinstrap": (48.8, 18.4, 196, 3730),
         "Gentoo": (47.5, 15.0, 217, 5080),
     }
-    values = np.array([middle[own] for own in kind]) + rng.normal(size=(n, 4)) * (2.9, 1.1, 6.5, 430)
+    values = np.array([middle[item] for item in kind]) + rng.normal(size=(n, 4)) * (2.9, 1.1, 6.5, 430)
     islands = {"Adelie": ["Torgersen", "Biscoe", "Dream"], "Chinstrap": ["Dream"], "Gentoo": ["Biscoe"]}
     frame = pd.DataFrame(
         {
-            "island": [rng.choice(islands[own]) for own in kind],
+            "island": [rng.choice(islands[item]) for item in kind],
             "bill_length_mm": values[:, 0].round(1),
             "bill_depth_mm": values[:, 1].round(1),
             "flipper_length_mm": values[:, 2].round(0),
@@ -181,7 +181,7 @@ def diamonds() -> RealTable:
     rng, n = np.random.default_rng(7), 600
     carat = np.exp(rng.normal(-0.4, 0.58, n)).clip(0.2, 5.01).round(2)
     cut = rng.choice(["Fair", "Good", "Very Good", "Premium", "Ideal"], n, p=[0.03, 0.09, 0.22, 0.26, 0.4])
-    fine = np.array([{"Fair": 2.0, "Good": 1.4, "Very Good": 1.0, "Premium": 0.9, "Ideal": 0.6}[own] for own in cut])
+    fine = np.array([{"Fair": 2.0, "Good": 1.4, "Very Good": 1.0, "Premium": 0.9, "Ideal": 0.6}[item] for item in cut])
     grades = pd.CategoricalDtype(["I1", "SI2", "SI1", "VS2", "VS1", "VVS2", "VVS1", "IF"], ordered=True)
     frame = pd.DataFrame(
         {
@@ -240,7 +240,7 @@ def bank() -> RealTable:
 
 
 TABLES: dict[str, Callable[[], RealTable]] = {
-    own.__name__: own for own in (titanic, pbc, hdma, chile, penguins, pima, diamonds, wine, diabetes)
+    item.__name__: item for item in (titanic, pbc, hdma, chile, penguins, pima, diamonds, wine, diabetes)
 }
 
 

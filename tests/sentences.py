@@ -60,14 +60,15 @@ def pages(name: str, kind: str) -> dict[str, str]:
     """Every text about the model and about some rows, by where it comes from."""
     clf, table = fitted(name, kind), real_table(name)
     last = table.frame.iloc[-1]
-    found = {
+    result = {
         "export_text": export_text(clf, width=10_000),
         "rules_frame": "\n".join(rules_frame(clf)["conditions"]),
         "export_latex": export_latex(clf),
         "overview": overview(clf, table.frame, table.y).to_text(10_000),
         "explain": "\n".join(story.to_text(10_000) for story in stories(name, kind)),
         "what_if": "\n".join(
-            clf.what_if(table.frame.iloc[0], {own: last[own]}).to_text(10_000) for own in table.frame.columns[:3]
+            clf.what_if(table.frame.iloc[0], {column: last[column]}).to_text(10_000)
+            for column in table.frame.columns[:3]
         ),
         "certificate": str(clf.certificate(table.frame.iloc[[0]])),
         "stability": f"{clf.stability_report()}\n{clf.stability_report(table.frame.iloc[:10])}",
@@ -78,13 +79,13 @@ def pages(name: str, kind: str) -> dict[str, str]:
     if has_rules(clf):
         positive = clf.classes_[-1]
         reasons = reason_codes(clf, table.frame.iloc[:5], positive=positive)
-        found["reasons"] = "\n".join(str(reason) for row in reasons for reason in row)
-        found["scorecard"] = Scorecard(clf).text()
-        found["scorecard lines"] = "\n".join(export_scorecard(clf)["when"])
-        found["edit"] = str(edit(clf).drop(1).cost(table.frame[:100], table.y[:100]))
+        result["reasons"] = "\n".join(str(reason) for row in reasons for reason in row)
+        result["scorecard"] = Scorecard(clf).text()
+        result["scorecard lines"] = "\n".join(export_scorecard(clf)["when"])
+        result["edit"] = str(edit(clf).drop(1).cost(table.frame[:100], table.y[:100]))
     else:
-        found["export_graphviz"] = str(export_graphviz(clf))
-    return found
+        result["export_graphviz"] = str(export_graphviz(clf))
+    return result
 
 
 def detected(name: str, kind: str) -> list[str]:
@@ -125,7 +126,7 @@ def pictures(name: str, kind: str) -> str:
         drawn.append(plot_tree(clf, max_rules=8, ax=Figure().subplots()).figure)
     for figure in drawn:
         figure.draw_without_rendering()  # ticks have text from here on
-    return "\n".join(own.get_text() for figure in drawn for own in figure.findobj(Text))
+    return "\n".join(item.get_text() for figure in drawn for item in figure.findobj(Text))
 
 
 NUMBER = r"-?\d+(?:\.\d+)?(?:e-?\d+)?"
@@ -135,16 +136,16 @@ SHARE = r"(?: \(\d+%\))?"
 def impossible_intervals(text: str) -> list[str]:
     """Intervals whose lower end is not below the upper one, and triangles whose top is not between their ends."""
     plain = text.replace("\u00a0", " ").replace("$", "").replace(r"\pm ", "±").replace("{-}", "-")
-    found = [m[0] for m in re.finditer(rf"({NUMBER})\.\.({NUMBER})", plain) if not float(m[1]) <= float(m[2])]
+    result = [m[0] for m in re.finditer(rf"({NUMBER})\.\.({NUMBER})", plain) if not float(m[1]) <= float(m[2])]
     band = rf"({NUMBER})(?: ±{NUMBER})?{SHARE}"
     both = rf"{band} < [^<>±]+? < {band}"
-    found += [m[0] for m in re.finditer(both, plain) if not float(m[1]) < float(m[2])]
+    result += [m[0] for m in re.finditer(both, plain) if not float(m[1]) < float(m[2])]
     ramps = rf"around ({NUMBER}) \(above ({NUMBER})\.\.{NUMBER}{SHARE}, below {NUMBER}\.\.({NUMBER})"
     for m in (*re.finditer(ramps, plain), *re.finditer(rf"around ({NUMBER}) \(({NUMBER})\.\.({NUMBER})", plain)):
         top, low, high = map(float, m.groups())
-        found += [] if low <= top <= high else [m[0]]
+        result += [] if low <= top <= high else [m[0]]
     between = rf"between {NUMBER}\.\.({NUMBER}) and ({NUMBER})\.\."
-    return found + [m[0] for m in re.finditer(between, plain) if float(m[1]) > float(m[2])]
+    return result + [m[0] for m in re.finditer(between, plain) if float(m[1]) > float(m[2])]
 
 
 CLAIM = re.compile(r"ruled out|rules out|\bprove[sdn]?\b|\bproof\b|impossible|certainly|excluded", flags=re.IGNORECASE)
@@ -155,7 +156,7 @@ def unproven_claims(pages: dict[str, str]) -> list[tuple[str, str]]:
     allowed = {
         # Radii and nearest changes are proven, and what is only searched says so.
         "explain": r"Proven: (the label stays|however far|no change of a single value)|Nothing is proven:|"
-        r".* that is searched, not proven\.",
+        r".* this is a search, not a proof\.",
         "stability": r"Proven: |Verdict: nothing is proven for all rows at once\.|"
         r"Verdict: [a-z ]+\. Half of the rows keep their label, proven, ",
         "report": "A proof that the label stays the same",  # the glossary says what a certificate is
@@ -177,15 +178,15 @@ def long_numbers(text: str) -> list[str]:
     for low, high in re.findall(rf"({NUMBER})\.\.({NUMBER})", text):
         width = float(high) - float(low)
         needed |= {
-            own.lstrip("-") for own in (low, high) if abs(float(f"{float(own):.4g}") - float(own)) > 0.01 * width
+            item.lstrip("-") for item in (low, high) if abs(float(f"{float(item):.4g}") - float(item)) > 0.01 * width
         }
     for theta, half_width in re.findall(rf"({NUMBER}) ±({NUMBER})", text):
         if abs(float(f"{float(theta):.4g}") - float(theta)) > 0.2 * float(half_width):
             needed.add(theta.lstrip("-"))
     return [
-        own
-        for own in TOKEN.findall(text)
-        if own not in needed and len(own.split("e")[0].replace(".", "").lstrip("0")) > 4
+        item
+        for item in TOKEN.findall(text)
+        if item not in needed and len(item.split("e")[0].replace(".", "").lstrip("0")) > 4
     ]
 
 

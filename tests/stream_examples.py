@@ -33,8 +33,8 @@ def people(n_rows: int = 3000, seed: int = 0, n_classes: int = 3) -> tuple[pd.Da
 
 def in_batches(size: int, X: Any, y: Any, weight: Any = None) -> list[tuple[Any, ...]]:
     cuts = [slice(i, i + size) for i in range(0, len(y), size)]
-    take = (lambda own: X.iloc[own]) if isinstance(X, pd.DataFrame) else (lambda own: X[own])
-    return [(take(own), y[own]) if weight is None else (take(own), y[own], weight[own]) for own in cuts]
+    take = (lambda item: X.iloc[item]) if isinstance(X, pd.DataFrame) else (lambda item: X[item])
+    return [(take(cut), y[cut]) if weight is None else (take(cut), y[cut], weight[cut]) for cut in cuts]
 
 
 def same_model(one: Model, other: Model) -> None:

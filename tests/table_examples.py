@@ -134,6 +134,6 @@ def assert_same_readings(
     one: FERLClassifier, other: FERLClassifier, rows: pd.DataFrame, other_rows: Any = None
 ) -> None:
     """The same bits, on the same rows or on those that correspond to them."""
-    found = readings(other, rows if other_rows is None else other_rows)
+    result = readings(other, rows if other_rows is None else other_rows)
     for name, value in readings(one, rows).items():
-        assert value.tobytes() == found[name].tobytes(), name
+        assert value.tobytes() == result[name].tobytes(), name

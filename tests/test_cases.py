@@ -492,7 +492,7 @@ def test_a_card_refuses_cases(clustered: tuple[FERLClassifier, Floats, NDArray[n
     for export in (export_scorecard, export_sql):
         with pytest.raises(ValueError, match="known cases"):
             export(clf)
-    assert "cannot be worked out with a pencil" in " ".join(export_text(clf).split())
+    assert "cannot be computed by hand" in " ".join(export_text(clf).split())
 
 
 def test_a_report_shows_cases(of_mixed: tuple[FERLClassifier, pd.DataFrame, Any], tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ def test_where_no_value_that_training_saw_changes_the_label_one_sentence_says_so
     story = clf.explain(pd.Series({"a": 0.95, "b": 0.95, "c": 0.95}), details=True)
     assert story.changes == ()
     assert "What would change it: no single value within the training range.\n" in story.to_text(200)
-    line = "Proven: no change of a single value within the training range makes the label another one than high."
+    line = "Proven: no change of a single value within the training range makes the label other than high."
     assert line in story.to_text(200)
     other = clf.explain(pd.Series({"a": 0.9, "b": 0.9, "c": 0.4}), details=True)
     assert {change.feature for change in other.changes} == {"a", "b"}
@@ -131,7 +131,7 @@ def test_trees_do_not_say_of_training_values_that_training_never_saw_them(tree: 
     (outside,) = found.outside
     assert outside[:2] == (column, frame[column].max())
     said = found.to_text(200)
-    assert f"{column} {frame[column].max():g} lies outside the range that the model remembers.\n" in said
+    assert f"{column} {frame[column].max():g} lies outside the range that the model keeps.\n" in said
     stories = "".join(clf.explain(frame.iloc[index], details=True).to_text(200) for index in range(20))
-    assert "within the range that the model remembers" in stories
+    assert "within the range that the model keeps" in stories
     assert re.search("training range|seen in training", said + stories) is None

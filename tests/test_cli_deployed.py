@@ -88,7 +88,7 @@ def test_balanced_decisions_are_told_by_mean_recall(folder):
     probable = ferl(*evaluate)
     balanced = ferl(*evaluate, "--decision", "balanced")
     assert "mean recall" not in probable.stdout
-    assert re.search(r"test mean recall +[\d.]+%; always saying one class gives 50.0%", balanced.stdout)
+    assert re.search(r"test mean recall +[\d.]+%; always predicting one class gives 50.0%", balanced.stdout)
     assert "no better" not in balanced.stderr
     report = ["report", folder / "model.json", folder / "new.csv", "--target", "kind", "-o", folder / "report.html"]
     figures = json.loads(ferl(*evaluate, "--decision", "balanced", "--json").stdout)
@@ -163,13 +163,15 @@ def test_calibrate_tells_how_often_sets_of_left_out_rows_hold_each_class(folder,
         inside.append(wrapper.predict_set(X.slice(row, 1), alpha=0.2)[0, KINDS.index(y[row])])
     by_class = {kind: np.array(inside)[y == kind] for kind in KINDS}
     expected = ", ".join(f"{kind} {own.mean():.1%} of {len(own)}" for kind, own in by_class.items())
-    assert f"sets by class  {expected} (each row by sets that the others make)" in told
+    assert f"sets by class  {expected} (each row tested with sets from the other rows)" in told
 
 
 def test_a_class_that_sets_miss_too_often_is_told_with_the_remedy(folder, tmp_path):
     command = ["calibrate", folder / "model.json", folder / "held_out.csv", "--target", "kind", "--alpha", 0.1]
     noted = ferl(*command, "-o", tmp_path / "c.json").stderr
-    assert re.search(r"note: 90% are promised of all rows together; .* where it is yes \([\d.]+% of 22 rows\)", noted)
+    assert re.search(
+        r"note: the guarantee of 90% is for all rows together; .* where it is yes \([\d.]+% of 22 rows\)", noted
+    )
     assert "--class-conditional" in noted
     assert "note" not in ferl(*command, "--class-conditional", "-o", tmp_path / "c.json").stderr
 

@@ -217,7 +217,7 @@ def test_accuracy_stands_beside_the_baseline_and_the_recall_of_each_class(tmp_pa
     told = ferl("fit", folder / "train.csv", *options).stdout
     held = read_table(tmp_path / "h.csv")["kind"]
     most = max(sorted(set(held)), key=held.count)
-    assert f"of {len(held)} rows; always saying {most} gives {held.count(most) / len(held):.1%}" in told
+    assert f"of {len(held)} rows; always predicting {most} gives {held.count(most) / len(held):.1%}" in told
     rows = pa.csv.read_csv(tmp_path / "h.csv")
     label = load_model(tmp_path / "m.json").predict(rows.drop_columns(["kind"]))
     for kind in sorted(set(held)):

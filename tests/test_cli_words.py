@@ -88,9 +88,9 @@ def test_rows_held_out_have_the_separator_of_the_table(bank):
 def test_figures_name_labels_by_their_meaning_and_warn_of_a_class_that_is_never_found(bank):
     folder, told = bank
     for said in (told, ferl("evaluate", folder / "model.json", folder / "held.csv", "--target", "outcome")):
-        assert re.search(r"always saying (granted|denied) gives", said.stdout)
+        assert re.search(r"always predicting (granted|denied) gives", said.stdout)
         assert re.search(r"test recall +granted [\d.]+% of \d+, denied [\d.]+% of \d+, fraud 0.0% of 6", said.stdout)
-        assert "note: less than 30% of fraud (6 rows) are found" in said.stderr
+        assert "note: less than 30% of fraud (6 rows) are predicted" in said.stderr
         assert "--decision balanced" in said.stderr
 
 
@@ -99,7 +99,7 @@ def test_a_model_that_is_no_better_than_guessing_says_so(tmp_path):
     rows = [f"{x:.3f},{'yes' if u < 0.1 else 'no'}" for x, u in rng.random((200, 2))]
     (tmp_path / "t.csv").write_text("\n".join(["x,y", *rows]), encoding="utf-8")
     command = ["fit", tmp_path / "t.csv", "--target", "y", "--test", "0.5", "-o", tmp_path / "m.json"]
-    assert "no better than always saying no" in ferl(*command, "--set", "max_rules=3").stderr
+    assert "no better than always predicting no" in ferl(*command, "--set", "max_rules=3").stderr
 
 
 def test_inspect_speaks_in_the_words_of_the_table(bank):

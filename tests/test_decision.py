@@ -610,7 +610,7 @@ def test_commands_decide_as_python(folder, option: str, wish) -> None:
         cost = (9 * ((truth == "yes") & (labels == "no")) + ((truth == "no") & (labels == "yes"))).mean()
         assert figures["cost"] == pytest.approx(cost)
         assert figures["cost_of_one_class"] == pytest.approx(min(9 * (truth == "yes").mean(), (truth == "no").mean()))
-        assert f"test cost          {cost:.4g} a row; always saying one class costs at least" in told
+        assert f"test cost          {cost:.4g} a row; always predicting one class costs at least" in told
     story = command("explain", *rows, "--row", 1, *decision, "--plain").stdout
     assert f"{labels[0]}, where the label is" in " ".join(story.split())
     command("report", *rows, "--target", "kind", *decision, "-o", folder / "report.html")

@@ -219,12 +219,12 @@ def test_no_change_is_called_proven_only_where_it_is(iris):
     frame, model = iris
     sure = replace(model.explain(frame.iloc[0], details=True), changes=())
     assert (
-        "Proven: no change of a single value within the range that the model remembers makes the label another"
+        "Proven: no change of a single value within the range that the model keeps makes the label other"
         in sure.to_text(200)
     )
     searched = replace(sure, unproven=("petal width",))
-    line = "No change of petal width alone within the range that the model remembers was found that makes the label"
-    assert f"{line} another one than setosa; that is searched, not proven." in searched.to_text(200)
+    line = "No change of petal width alone within the range that the model keeps was found that makes the label"
+    assert f"{line} other than setosa; this is a search, not a proof." in searched.to_text(200)
     assert searched.to_dict()["unproven"] == ["petal width"]
     assert "Proven: no change" not in str(searched)
     assert "Proven: no change" not in str(model.explain(frame.iloc[83], details=True))
@@ -232,10 +232,10 @@ def test_no_change_is_called_proven_only_where_it_is(iris):
 
 def test_what_cannot_be_measured_is_said_in_words(iris):
     _, model = iris
-    assert "Nobody can say, since all values are missing." in str(model.explain([None] * 4, details=True))
+    assert "Unknown, since all values are missing." in str(model.explain([None] * 4, details=True))
     beyond = model.explain([1e308] * 4, details=True)
     assert beyond.novelty == np.inf
-    assert "Novelty is too large to be told." in str(beyond)
+    assert "Novelty is too large to be written as a number." in str(beyond)
     assert "nan" not in str(beyond)
     assert " -0 " not in str(model.explain([-0.0] * 4, details=True))
 

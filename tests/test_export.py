@@ -183,7 +183,7 @@ def test_latex_says_what_is_left_out_and_what_words_mean() -> None:
     clf = iris("compact")
     latex = export_latex(clf, feature_names=NAMES, max_rules=1)
     assert len(cells(latex)) == 1
-    assert rf"\ldots{{}} and {clf.model_.speaks.sum() - 1} more" in latex
+    assert rf"\ldots{{}} and {clf.model_.is_rule.sum() - 1} more" in latex
     assert "petal length: low below" in latex
     assert "petal length is \\emph{" in latex
 

@@ -128,7 +128,7 @@ def test_dates_and_ordered_categories_are_printed_with_their_numbers(variant):
 @each_model
 def test_every_rule_that_speaks_is_in_the_list(kind):
     clf = fitted("pbc", kind)
-    numbers = set(range(1, int(clf.model_.speaks.sum()) + 1))
+    numbers = set(range(1, int(clf.model_.is_rule.sum()) + 1))
     assert set(rules_frame(clf)["number"]) == numbers
     assert {rule.number for rule in overview(clf).rules} == numbers
     assert {rule.number for story in stories("pbc", kind) for rule in story.rules} <= numbers
@@ -155,7 +155,7 @@ def test_rules_of_trees_stand_in_the_order_of_what_is_left_without_them(name, ki
         assert np.abs(effects).tolist() == sorted(np.abs(effects).tolist(), reverse=True)
         section = next(own for own in story.detail_sections if own.title == "Rules that apply")
         for line, rule in zip(section.lines, story.rules[:6], strict=False):
-            assert f"{rule.conditions}, then {rule.label} with " in line
+            assert f"{rule.conditions}, then {rule.label} in " in line
             assert "Without it" not in line
 
 
@@ -235,9 +235,9 @@ def test_the_baseline_stands_beside_the_accuracy(name, kind):
     labels, counts = np.unique(table.y, return_counts=True)
     share = 100 * counts.max() / len(table.y)
     text = page.to_text(10_000)
-    assert f"Always answering {labels[counts.argmax()]} would be right for {share:.1f} % of the training rows." in text
+    assert f"Always predicting {labels[counts.argmax()]} would be right for {share:.1f} % of the training rows." in text
     accuracy = 100 * clf.score(table.frame, table.y)
-    always = f"Always answering {labels[counts.argmax()]} would be right for {share:.1f} % of them."
+    always = f"Always predicting {labels[counts.argmax()]} would be right for {share:.1f} % of them."
     assert f"Accuracy is {accuracy:.1f} % on {len(table.y)} rows. {always}" in text
     for label, n_rows, recall in page.accuracy.recalls:
         own = table.y == label
@@ -252,7 +252,7 @@ def test_a_class_that_nothing_speaks_for_is_a_warning_with_a_remedy(kind):
         page = overview(clf)
         told = " ".join(page.warnings)
         for label in clf.classes_[~np.isin(clf.classes_, clf.predict(table.frame))]:
-            assert re.search(rf"(speaks for|gets the answer) {label}\b", told)
+            assert re.search(rf"(favours {label}\b|{label} is predicted for none)", told)
         assert all('class_weight="balanced"' in warning for warning in page.warnings)
         assert all(warning in page.to_text(10_000) for warning in page.warnings)
 

@@ -46,7 +46,7 @@ CONDITION = r"(?P<name>\S+(?: \S+)*?) is (?P<word>(?:not )?(?:very |fairly )?(?:
 SENTENCE = re.compile(
     rf" *\d+\. if {CONDITION}(?: and {CONDITION})*".replace("?P<name>", "").replace("?P<word>", "")
     + r" then (\S+) with confidence (0\.\d{2,3}|1\.00)"
-    + r"(?: \((?:\S+ 0\.\d\d, )*\S+ 0\.\d\d\))?, support \d+\.\d \(\d+%\)"
+    + r"(?: \((?:\S+ 0\.\d\d, )*\S+ 0\.\d\d\))?, applies to \d+\.\d rows \(\d+%\)"
 )
 
 
@@ -64,7 +64,7 @@ def printed(model: FERLClassifier, dataset: Any, **options: Any) -> tuple[list[s
 def test_every_rule_is_an_english_sentence(dataset: Any, n_sets: int) -> None:
     model = fit((dataset.data, dataset.target), n_sets=n_sets)
     rules, _ = printed(model, dataset)
-    assert len(rules) == model.model_.speaks.sum() > 1
+    assert len(rules) == model.model_.is_rule.sum() > 1
     for rule in rules:
         assert SENTENCE.fullmatch(rule), rule
     conditions = [
@@ -99,7 +99,7 @@ def test_wrapping_and_leaving_out_rules_changes_no_word(dataset: Any) -> None:
         assert max(map(len, text.splitlines())) <= width
         assert text.split() == export_text(model, feature_names=dataset.feature_names, width=10_000).split()
     rules, legend = printed(model, dataset, max_rules=1)
-    assert rules[1:] == [f"... and {model.model_.speaks.sum() - 1} more rules"]
+    assert rules[1:] == [f"... and {model.model_.is_rule.sum() - 1} more rules"]
     assert legend
 
 
@@ -110,7 +110,7 @@ def test_the_words_of_a_rule_multiplied_out_are_its_firing(table: Table, partiti
     X = table[0]
     firing = model.tree_.fire(X, gated=False)
     rules = statements(model.model_)
-    assert sorted(rule.node for rule in rules) == np.flatnonzero(model.model_.speaks).tolist()
+    assert sorted(rule.node for rule in rules) == np.flatnonzero(model.model_.is_rule).tolist()
     assert [rule.number for rule in rules] == list(range(1, len(rules) + 1))
     assert [rule.support for rule in rules] == sorted((rule.support for rule in rules), reverse=True)
     for rule in rules:
@@ -139,7 +139,7 @@ def test_the_words_of_an_expert_are_the_words_of_the_rules() -> None:
 def test_a_tree_without_conditions_says_always_and_needs_no_legend() -> None:
     model = fit((np.zeros((9, 1)), np.arange(9) % 3))
     assert re.fullmatch(
-        r"  1\. always\n     then 0 with confidence 0\.33 .*, support 9\.0 \(100%\)", export_text(model)
+        r"  1\. always\n     then 0 with confidence 0\.33 .*, applies to 9\.0 rows \(100%\)", export_text(model)
     )
     assert rules_frame(model)["conditions"].tolist() == [""]
 
@@ -168,7 +168,7 @@ def test_the_frame_has_one_row_for_each_rule_and_its_columns_add_up(dataset: Any
     frame = columns_of(native)
     expected = ["number", "conditions", "label", "confidence", "support", "share", "n_conditions", "node", "is_leaf"]
     assert list(frame) == [*expected, *(f"p({name})" for name in names)]
-    assert sorted(frame["node"]) == np.flatnonzero(model.model_.speaks).tolist()
+    assert sorted(frame["node"]) == np.flatnonzero(model.model_.is_rule).tolist()
     p = np.column_stack([frame[f"p({name})"] for name in names])
     np.testing.assert_allclose(p.sum(axis=1), 1.0, rtol=0, atol=1e-12)
     np.testing.assert_array_equal(p, tree.consequent[frame["node"]])

@@ -23,7 +23,7 @@ from ferl._tables import DescriptionError, Schema, TableDescription
 from ferl._tables.columns import number_kinds
 from ferl._tables.values import date_text, spelled_date
 from ferl._tell.statements import statements
-from ferl._util.text import difference_text, number_text, plain, said_as, spoken, value_text
+from ferl._util.text import difference_text, in_words, number_text, plain, spoken, value_text
 from ferl.editing import edit
 from name_examples import SAID, SIZES, VARIANTS, fitted, loans, texts
 
@@ -116,12 +116,16 @@ def test_numbers_are_written_without_powers_of_ten_or_noise():
 
 
 def test_values_that_know_their_words_are_told_by_them_and_equal_themselves():
-    label, day, text = said_as(True, "yes"), said_as(17956.0, "2019-03-01", "2019-03-01", "day"), said_as("a", "b\nc")
+    label, day, text = (
+        in_words(True, "yes"),
+        in_words(17956.0, "2019-03-01", "2019-03-01", "day"),
+        in_words("a", "b\nc"),
+    )
     assert label == 1
     assert (spoken(label), plain(label), value_text(day), plain(day)) == ("yes", True, "2019-03-01", "2019-03-01")
     assert (spoken(text), plain(text), {"a": 1}[text]) == ("b c", "a", 1)
     assert [difference_text(day, other) for other in (17955.0, 17950.0)] == ["1 day", "6 days"]
-    assert pickle.loads(pickle.dumps(day)).said == "2019-03-01"
+    assert pickle.loads(pickle.dumps(day)).words == "2019-03-01"
 
 
 @pytest.mark.parametrize("variant", VARIANTS)

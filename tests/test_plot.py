@@ -198,7 +198,7 @@ def test_bars_of_categories_are_their_memberships(ax: Any, mixed: FERLClassifier
 
 def test_features_that_no_rule_asks_for_are_refused(medium: FERLClassifier) -> None:
     stump = FERLTreeClassifier("medium", max_rules=2, random_state=0).fit(IRIS.data, LABELS)
-    with pytest.raises(ValueError, match=r"No rule asks for feature 'x0'\. Choose one that they ask: \['x2'\]"):
+    with pytest.raises(ValueError, match=r"No rule reads feature 'x0'\. Choose one that they read: \['x2'\]"):
         plot_memberships(stump, 0)
     with pytest.raises(ValueError, match="There is no feature 'height'"):
         plot_memberships(medium, "height")

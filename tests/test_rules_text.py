@@ -23,7 +23,7 @@ class Pencil:
         self.base = float(re.search(rf"begin with ({NUMBER})", parts[0]).group(1))
         self.rules, self.curves = [], {}
         for part in parts[1:]:
-            if rule := re.match(rf" *\d+\. if (.*)\n +then ({NUMBER}), support", part):
+            if rule := re.match(rf" *\d+\. if (.*)\n +then ({NUMBER}), applies to", part):
                 shares = dict(re.findall(r"missing (\w+) fits by ([\d.]+)", part))
                 self.rules.append((rule[1].split(" and "), float(rule[2]), shares))
             elif curve := re.match(r"(\w+) \(rules? [\d, ]+\)\n", part):
@@ -116,9 +116,9 @@ def test_a_steady_curve_is_told_in_one_sentence():
     ill = np.where(glucose + 20 * rng.normal(size=500) > 140, "diabetes", "healthy")
     X = pd.DataFrame({"glucose": glucose})
     text = export_text(FERLClassifier(max_rules=1, random_state=0).fit(X, np.where(ill == "healthy", "a", "b")))
-    assert re.search(r"the higher glucose, from [\d.]+ to [\d.]+, the more it speaks for b:", text)
+    assert re.search(r"the higher glucose, from [\d.]+ to [\d.]+, the more it supports b:", text)
     text = export_text(FERLClassifier(max_rules=1, random_state=0).fit(X, ill))
-    assert "the more it speaks for diabetes" in text
+    assert "the more it supports diabetes" in text
 
 
 def test_zero_and_one_and_whole_numbers_read_as_such():

@@ -102,7 +102,7 @@ def test_a_complement_is_one_minus_the_membership(one, values):
         ("fever", (1, 2, 3, INF), "both inf"),
         ("fever", (INF, INF, INF, INF), "both -inf"),
         ("fever", (-INF, -INF, -INF, -INF), "both inf"),
-        ("fever", (-INF, -INF, INF, INF), "says nothing"),
+        ("fever", (-INF, -INF, INF, INF), "excludes nothing"),
         ("fever", (0, 5e-324, 3, 4), "must be upright"),
         ("", (1, 2, 3, 4), "empty name"),
         ("  ", (1, 2, 3, 4), "empty name"),

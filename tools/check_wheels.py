@@ -70,8 +70,8 @@ ENVIRONMENTS = (
 
 def interpreter(version: str) -> Path | None:
     """Where Python of a version is: on the path, or among those of pyenv, which links to none of them."""
-    found = shutil.which(f"python{version}")
-    candidates = [Path(found)] if found else []
+    result = shutil.which(f"python{version}")
+    candidates = [Path(result)] if result else []
     candidates += sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python{version}"), reverse=True)
     for candidate in candidates:
         if (
@@ -202,8 +202,8 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="some of the tests")
     options = parser.parse_args()
     chosen = [env for env in ENVIRONMENTS if options.only is None or env.name in options.only]
-    found = {version: interpreter(version) for version in sorted({*BUILDERS, *(env.python for env in chosen)})}
-    pythons = {version: path for version, path in found.items() if path is not None}
+    result = {version: interpreter(version) for version in sorted({*BUILDERS, *(env.python for env in chosen)})}
+    pythons = {version: path for version, path in result.items() if path is not None}
     if not options.no_build:
         build(pythons)
         audit(environment("tools", pythons[BUILDERS[0]], *TOOLS))

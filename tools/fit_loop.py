@@ -34,8 +34,8 @@ def main() -> None:
     rows = np.arange(data.n_rows)[: int(given.part * data.n_rows)]
     (X,) = encode(data, rows)
     y = data.y[rows]
-    own = {"random_state": 0, "n_jobs": 1}
-    classifier = FERLClassifier(**own) if given.model == "rules" else FERLTreeClassifier(given.model, **own)
+    options = {"random_state": 0, "n_jobs": 1}
+    classifier = FERLClassifier(**options) if given.model == "rules" else FERLTreeClassifier(given.model, **options)
     classifier.fit(X, y)
     recorder = None
     if given.samples is not None:

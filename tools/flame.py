@@ -85,9 +85,9 @@ def own_calls(stack: list[str]) -> list[str]:
 
 def boxes(box: Box, x: float, width: float, depth: int, all_samples: int) -> Iterator[str]:
     """SVG of what a box called, and of what those called."""
-    for name, own in sorted(box.below.items()):
-        wide = width * own.samples / max(box.samples, 1)
-        share = own.samples / all_samples
+    for name, item in sorted(box.below.items()):
+        wide = width * item.samples / max(box.samples, 1)
+        share = item.samples / all_samples
         if share >= LEAST_SHARE:
             y = MARGIN + 24 + depth * ROW
             colour = COLOURS[sum(map(ord, name)) % len(COLOURS)]
@@ -97,14 +97,14 @@ def boxes(box: Box, x: float, width: float, depth: int, all_samples: int) -> Ite
                 f'<g><title>{escape(label)}</title><rect x="{x:.1f}" y="{y}" width="{max(wide - 0.5, 0.3):.1f}" '
                 f'height="{ROW - 1}" fill="{colour}"/><text x="{x + 3:.1f}" y="{y + 12}">{escape(shown)}</text></g>'
             )
-            yield from boxes(own, x, wide, depth + 1, all_samples)
+            yield from boxes(item, x, wide, depth + 1, all_samples)
         x += wide
 
 
 def depth_of(box: Box, all_samples: int) -> int:
     """How many boxes lie below one another."""
-    shown = [own for own in box.below.values() if own.samples >= LEAST_SHARE * all_samples]
-    return 1 + max((depth_of(own, all_samples) for own in shown), default=-1)
+    shown = [item for item in box.below.values() if item.samples >= LEAST_SHARE * all_samples]
+    return 1 + max((depth_of(item, all_samples) for item in shown), default=-1)
 
 
 def draw(root: Box, title: str) -> str:
@@ -130,7 +130,7 @@ def main() -> None:
     if root.samples == 0:
         sys.exit("No samples on standard input. Pipe in what `perf script -F comm,ip,sym` prints.")
     given.picture.write_text(draw(root, f"{given.title} ({root.samples:,} samples)"), encoding="utf-8")
-    shares = {name: own.samples / root.samples for name, own in root.below.items()}
+    shares = {name: item.samples / root.samples for name, item in root.below.items()}
     for name, share in sorted(shares.items(), key=lambda item: -item[1]):
         print(f"{name}: {100 * share:.1f} %")
 

@@ -23,13 +23,13 @@ def absolute_links(text: str, repository: str, ref: str) -> str:
     '[guide](https://github.com/me/it/blob/v1/docs/guide.md#top) ![x](https://raw.githubusercontent.com/me/it/v1/a.png) [web](https://x.org)'
     """
 
-    def absolute(found: re.Match[str]) -> str:
-        path, after = found["path"], found["after"]
+    def absolute(result: re.Match[str]) -> str:
+        path, after = result["path"], result["after"]
         if not path or after.startswith(":"):
-            return found[0]
+            return result[0]
         is_picture = path.lower().endswith(PICTURES)
         base = f"raw.githubusercontent.com/{repository}" if is_picture else f"github.com/{repository}/blob"
-        return f"{found['before']}https://{base}/{ref}/{path}{after}"
+        return f"{result['before']}https://{base}/{ref}/{path}{after}"
 
     return TARGET.sub(absolute, text)
 
@@ -49,11 +49,11 @@ def with_urls(project: str, repository: str) -> str:
         "Changelog": f"{address}/blob/main/CHANGELOG.md",
     }
     known = tomllib.loads(project).get("project", {}).get("urls")
-    lines = "".join(f'{name} = "{own}"\n' for name, own in urls.items() if name not in (known or {}))
+    lines = "".join(f'{name} = "{item}"\n' for name, item in urls.items() if name not in (known or {}))
     if known is None:
         return project.replace("[project.scripts]", f"[project.urls]\n{lines}\n[project.scripts]", 1)
     return re.sub(
-        r"^\[project\.urls\]\n(?:[^\[\n].*\n)*", lambda found: found[0] + lines, project, count=1, flags=re.MULTILINE
+        r"^\[project\.urls\]\n(?:[^\[\n].*\n)*", lambda result: result[0] + lines, project, count=1, flags=re.MULTILINE
     )
 
 

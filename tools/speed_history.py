@@ -70,7 +70,7 @@ def measure(package: str) -> dict[str, float]:
             raise SystemExit(f"{found_at} is not the commit's: run this with a Python that has no ferl installed")
     else:
         from sklearn.tree import DecisionTreeClassifier
-    found = {"import": time.process_time() - start}
+    result = {"import": time.process_time() - start}
     from sklearn.datasets import make_classification
 
     X, y = make_classification(N_TRAIN + N_NEW, N_FEATURES, n_informative=8, n_classes=3, flip_y=0.1, random_state=0)
@@ -79,18 +79,18 @@ def measure(package: str) -> dict[str, float]:
     model: Any
     if package == "ferl":
         model = FERLClassifier(random_state=0, n_jobs=1)
-        found["fit"] = seconds(lambda: model.fit(X_train, y_train), 1, 3)
-        found["novelty"] = seconds(lambda: model.novelty(some), 1, 3)
-        found["explain"] = seconds(lambda: model.explain(X_new[0]), 3, 3)
+        result["fit"] = seconds(lambda: model.fit(X_train, y_train), 1, 3)
+        result["novelty"] = seconds(lambda: model.novelty(some), 1, 3)
+        result["explain"] = seconds(lambda: model.explain(X_new[0]), 3, 3)
     else:
         model = DecisionTreeClassifier(random_state=0)
-        found["fit"] = seconds(lambda: model.fit(X_train, y_train), 1, 5)
-        found["novelty"] = seconds(lambda: model.predict_proba(some), 50, 5)
-        found["explain"] = seconds(lambda: model.decision_path(X_new[:1]), 200, 5)
-    found["predict"] = seconds(lambda: model.predict_proba(X_new), 5, 5)
+        result["fit"] = seconds(lambda: model.fit(X_train, y_train), 1, 5)
+        result["novelty"] = seconds(lambda: model.predict_proba(some), 50, 5)
+        result["explain"] = seconds(lambda: model.decision_path(X_new[:1]), 200, 5)
+    result["predict"] = seconds(lambda: model.predict_proba(X_new), 5, 5)
     kilobyte = 1.0 if sys.platform == "darwin" else 1024.0  # macOS counts bytes
-    found["memory"] = kilobyte * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return found
+    result["memory"] = kilobyte * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return result
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -134,8 +134,8 @@ def ratios(source: Path) -> dict[str, float]:
     def run(package: str) -> dict[str, float]:
         command = [sys.executable, str(Path(__file__).resolve()), "--measure", package]
         done = subprocess.run(command, env=env, cwd=source, capture_output=True, text=True, check=True)
-        found: dict[str, float] = json.loads(done.stdout)
-        return found
+        result: dict[str, float] = json.loads(done.stdout)
+        return result
 
     before, ours, after = run("tree"), run("ferl"), run("tree")
     return {task: ours[task] / min(before[task], after[task]) for task in COLUMNS}
@@ -163,7 +163,7 @@ def page(records: list[dict[str, Any]]) -> str:
         "| Commit | Date | " + " | ".join(COLUMNS.values()) + " |",
         "|---|---|" + "---|" * len(COLUMNS),
     ]
-    for record in sorted(records, key=lambda own: own["date"], reverse=True):
+    for record in sorted(records, key=lambda item: item["date"], reverse=True):
         cells = " | ".join(shown(record["ratios"][task]) for task in COLUMNS)
         lines.append(f"| `{record['commit']}` | {record['date'][:10]} | {cells} |")
     machines = sorted({record["machine"] for record in records})
@@ -197,7 +197,7 @@ def main() -> None:
             "machine": machine,
             "ratios": {task: round(value, 4) for task, value in ratios(checked_out(commit)).items()},
         }
-        records = [own for own in records if own["commit"] != record["commit"]] + [record]
+        records = [item for item in records if item["commit"] != record["commit"]] + [record]
         RECORDS.write_text(json.dumps(records, indent=1) + "\n", encoding="utf-8")
     PAGE.write_text(page(records), encoding="utf-8")
 

@@ -129,7 +129,7 @@ def modules(tree: Path) -> list[Path]:
 
 def questions(tree: Path) -> list[dict[str, Any]]:
     """The places that inquire what kind a model is: file, line, spelling and source."""
-    found = []
+    result = []
     for path in modules(tree):
         file = path.relative_to(tree / "src/ferl").as_posix()
         for node in ast.walk(ast.parse(path.read_text())):
@@ -137,8 +137,8 @@ def questions(tree: Path) -> list[dict[str, Any]]:
             if spelling is None or (spelling.startswith("weights") and file in SAMPLE_WEIGHTS):
                 continue
             source = ast.unparse(node).splitlines()[0]
-            found.append({"file": file, "line": node.lineno, "spelling": spelling, "source": source})  # type: ignore[attr-defined]
-    return sorted(found, key=lambda place: (place["file"], place["line"]))
+            result.append({"file": file, "line": node.lineno, "spelling": spelling, "source": source})  # type: ignore[attr-defined]
+    return sorted(result, key=lambda place: (place["file"], place["line"]))
 
 
 def parameters(tree: Path) -> dict[str, int]:
@@ -152,8 +152,8 @@ def parameters(tree: Path) -> dict[str, int]:
                 classes[node.name] = ([last_name(base) for base in node.bases], count)
 
     def count(name: str) -> int | None:
-        bases, own = classes.get(name, ([], None))
-        return own if own is not None else next((n for n in map(count, bases) if n is not None), None)
+        bases, n_parameters = classes.get(name, ([], None))
+        return n_parameters if n_parameters is not None else next((n for n in map(count, bases) if n is not None), None)
 
     public = [name for name in classes if "FERL" in name and not name.startswith("_") and "Error" not in name]
     return {name: n for name in sorted(public) if (n := count(name)) is not None}
@@ -300,44 +300,44 @@ def run_in(tree: Path, script: str) -> dict[str, Any]:
     )
     if done.returncode:
         raise SystemExit(f"The library in {tree} did not run:\n{done.stderr[-2000:]}")
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return result
 
 
 def times(tree: Path, against: Path | None, rounds: int) -> dict[str, dict[str, float]]:
     """Processor seconds of a tree and of another one in turn, medians of the rounds, and their ratios."""
     trees = {"seconds": tree} | ({} if against is None else {"against": against})
-    found: dict[str, dict[str, list[float]]] = {}
+    result: dict[str, dict[str, list[float]]] = {}
     for _ in range(rounds):
         for side, folder in trees.items():
             for work, taken in run_in(folder, TIMES).items():
-                found.setdefault(work, {}).setdefault(side, []).append(taken)
-    medians = {work: {side: statistics.median(all_) for side, all_ in sides.items()} for work, sides in found.items()}
+                result.setdefault(work, {}).setdefault(side, []).append(taken)
+    medians = {work: {side: statistics.median(all_) for side, all_ in sides.items()} for work, sides in result.items()}
     if against is not None:
         for sides in medians.values():
             sides["ratio"] = sides["seconds"] / sides["against"]
     return medians
 
 
-def print_text(found: dict[str, Any], places: bool) -> None:
+def print_text(result: dict[str, Any], places: bool) -> None:
     """Print what was found for people."""
-    print(f"lines of code                {found['lines']:8,}\nmodules                      {found['modules']:8,}")
-    for name, package in sorted(found["packages"].items(), key=lambda item: -item[1]["lines"]):
+    print(f"lines of code                {result['lines']:8,}\nmodules                      {result['modules']:8,}")
+    for name, package in sorted(result["packages"].items(), key=lambda item: -item[1]["lines"]):
         print(f"    {name:<24}{package['modules']:5} {package['lines']:6,}")
-    print(f"questions about the kind     {found['questions']:8,} in {found['question_files']} files")
-    for spelling, n in found["questions_by_spelling"].items():
+    print(f"questions about the kind     {result['questions']:8,} in {result['question_files']} files")
+    for spelling, n in result["questions_by_spelling"].items():
         print(f"    {spelling:<28}{n:5}")
     if places:
-        for place in found["question_places"]:
+        for place in result["question_places"]:
             print(f"    {place['file']}:{place['line']}: {place['source']}")
     print("parameters")
-    for name, n in found["parameters"].items():
+    for name, n in result["parameters"].items():
         print(f"    {name:<28}{n:5}")
-    print(f"tests with private imports   {found['tests_with_private_imports']:8,} of {found['test_files']} files")
-    for work, run in found.get("runs", {}).items():
+    print(f"tests with private imports   {result['tests_with_private_imports']:8,} of {result['test_files']} files")
+    for work, run in result.get("runs", {}).items():
         what = f"{run['switches']:8,} of {run['calls']:,} calls over {run['modules']} modules"
         print(f"module switches of {work:<10}{what}")
-    for work, sides in found.get("times", {}).items():
+    for work, sides in result.get("times", {}).items():
         other = f" against {1e3 * sides['against']:10.3f} ms: {sides['ratio']:.2f}" if "ratio" in sides else ""
         print(f"{work:<38}{1e3 * sides['seconds']:10.3f} ms{other}")
 
@@ -353,15 +353,15 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--against", type=Path, metavar="DIR", help="another tree, whose time is measured in turn")
     parser.add_argument("--rounds", type=int, default=5, help="rounds of timing; their median counts")
     given = parser.parse_args(arguments)
-    found = static(given.tree)
+    result = static(given.tree)
     if not given.static:
-        found["runs"] = run_in(given.tree, SWITCHES)
+        result["runs"] = run_in(given.tree, SWITCHES)
     if given.time:
-        found["times"] = times(given.tree, given.against, given.rounds)
+        result["times"] = times(given.tree, given.against, given.rounds)
     if given.json:
-        print(json.dumps(found, indent=2))
+        print(json.dumps(result, indent=2))
     else:
-        print_text(found, given.places)
+        print_text(result, given.places)
 
 
 if __name__ == "__main__":

@@ -184,21 +184,21 @@ def test_methods_are_found_in_table_order() -> None:
 
 
 def test_a_second_run_computes_nothing_and_says_the_same(folder: Path, tmp_path: Path) -> None:
-    first, said = frontier(folder, tmp_path / "out", [CART])
-    assert "10 jobs: 0 known" in said
+    first, printed = frontier(folder, tmp_path / "out", [CART])
+    assert "10 jobs: 0 known" in printed
     before = (tmp_path / "out" / "results.jsonl").read_bytes()
-    second, said = frontier(folder, tmp_path / "out", [CART])
-    assert "10 known" in said
-    assert "0 to compute" in said
+    second, printed = frontier(folder, tmp_path / "out", [CART])
+    assert "10 known" in printed
+    assert "0 to compute" in printed
     assert (tmp_path / "out" / "results.jsonl").read_bytes() == before
     assert second.data == first.data
 
 
 def test_fresh_computes_everything_again(folder: Path, tmp_path: Path) -> None:
     frontier(folder, tmp_path / "out", [CART])
-    _, said = frontier(folder, tmp_path / "out", [CART], fresh=True)
-    assert "0 known" in said
-    assert "10 to compute" in said
+    _, printed = frontier(folder, tmp_path / "out", [CART], fresh=True)
+    assert "0 known" in printed
+    assert "10 to compute" in printed
 
 
 def test_unreadable_lines_are_ignored_and_the_rest_is_used(folder: Path, tmp_path: Path) -> None:
@@ -207,12 +207,12 @@ def test_unreadable_lines_are_ignored_and_the_rest_is_used(folder: Path, tmp_pat
     lines = path.read_text().splitlines()
     # A foreign value, an incomplete object, bytes that are no text, and a last line cut short without its end.
     path.write_bytes("\n".join([*lines[:-1], "17", '{"fingerprint": "x"}']).encode() + b"\n\xff\n" + b'{"fing')
-    _, said = frontier(folder, tmp_path / "out", [CART])
-    assert "results.jsonl: 4 unreadable line(s) ignored." in said
-    assert "9 known" in said
-    assert "1 to compute" in said
-    _, said = frontier(folder, tmp_path / "out", [CART])
-    assert "10 known" in said
+    _, printed = frontier(folder, tmp_path / "out", [CART])
+    assert "results.jsonl: 4 unreadable line(s) ignored." in printed
+    assert "9 known" in printed
+    assert "1 to compute" in printed
+    _, printed = frontier(folder, tmp_path / "out", [CART])
+    assert "10 known" in printed
 
 
 def test_a_result_survives_the_file(tmp_path: Path) -> None:
@@ -226,8 +226,8 @@ def test_a_result_survives_the_file(tmp_path: Path) -> None:
 
 def test_a_failure_is_tried_again(folder: Path, tmp_path: Path) -> None:
     frontier(folder, tmp_path / "out", [CART, BROKEN])
-    _, said = frontier(folder, tmp_path / "out", [CART, BROKEN])
-    assert "10 known" in said  # those of CART
+    _, printed = frontier(folder, tmp_path / "out", [CART, BROKEN])
+    assert "10 known" in printed  # those of CART
 
 
 def test_a_table_in_which_nothing_worked_is_not_published(folder: Path, tmp_path: Path) -> None:

@@ -232,8 +232,8 @@ def test_the_page_says_where_we_are_behind_and_what_is_missing() -> None:
     table = Table("Summary.", counted, "Answers", 1)
     ahead, behind = Headline("accuracy", 84.0, 83.0), Headline("time", 3.0, 2.0, "CART", more_is_better=False)
     page = results_page({"t": Outcome(table, 90, report("t", ahead, behind))}, "--openml paper", n_wanted=3)
-    section = page[page.index("## Where we are behind") : page.index("## Answers")]
-    assert "Of 2 figures compared, we are behind in 1." in section
+    section = page[page.index("## Where ferl is behind") : page.index("## Answers")]
+    assert "ferl is behind in 1 of 2 compared figures." in section
     assert "| t | time | 3.00 | 2.00 | CART |" in section
     assert "accuracy" not in section
     assert "| accuracy | 84.00 | 83.00 | the paper |  |" in page
@@ -264,9 +264,9 @@ def test_a_study_keeps_its_figures_and_names_what_failed(folder: Path, tmp_path:
     study = Study("nesting", nested, ("ferl_bench/data.py",))
     first, second = quiet(), quiet()
     data_sets = load_folder(folder)
-    found = Request(data_sets, tmp_path / "out", first).study(study)
+    result = Request(data_sets, tmp_path / "out", first).study(study)
     assert "2 to compute" in said(first)
-    assert found.failures == {"two": "ValueError: a value is infinity"}
+    assert result.failures == {"two": "ValueError: a value is infinity"}
     again = Request(data_sets, tmp_path / "out", second).study(study)
     assert "1 known" in said(second)  # a failure is tried again
     figures = again.figures["one"]

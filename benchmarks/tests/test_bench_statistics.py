@@ -71,12 +71,12 @@ def test_wilcoxon_is_scipys_and_ignores_rounding() -> None:
 
 def test_a_difference_counts_wins_and_its_interval_holds_the_mean() -> None:
     ours, theirs = np.array([3.0, 2.0, 2.0, 5.0]), np.array([1.0, 2.0, 3.0, 1.0])
-    found = paired_difference(ours, theirs)
-    assert (found.wins, found.ties, found.losses) == (2, 1, 1)
-    assert found.mean == pytest.approx(1.25)
-    assert found.deviation == pytest.approx(np.std([2, 0, -1, 4], ddof=1))
-    assert -1 <= found.low < found.mean < found.high <= 4
-    assert found == paired_difference(ours, theirs)  # the bootstrap has a seed
+    result = paired_difference(ours, theirs)
+    assert (result.wins, result.ties, result.losses) == (2, 1, 1)
+    assert result.mean == pytest.approx(1.25)
+    assert result.deviation == pytest.approx(np.std([2, 0, -1, 4], ddof=1))
+    assert -1 <= result.low < result.mean < result.high <= 4
+    assert result == paired_difference(ours, theirs)  # the bootstrap has a seed
 
 
 def test_the_bootstrap_interval_is_about_scipys() -> None:

@@ -116,7 +116,7 @@ def test_ignorance_is_read_on_the_judged_rows(request_of: Request) -> None:
 def test_the_criterion_table_has_the_papers_subsets(request_of: Request) -> None:
     report = criterion.run_criterion(request_of)
     data = as_json(report)
-    assert [own["n"] for own in data["subsets"].values()] == [2, 1, 3]
+    assert [item["n"] for item in data["subsets"].values()] == [2, 1, 3]
     pooled = (2 * data["subsets"]["Two classes"]["gini"] + data["subsets"]["More classes"]["gini"]) / 3
     assert data["subsets"]["All"]["gini"] == pytest.approx(pooled)
     assert report.sections[0].rows[2][2].endswith("[83.23]")
@@ -179,8 +179,8 @@ def test_additive_models_are_left_out_of_the_papers_kinds(ranked: list[Row]) -> 
 def test_sizes_of_wide_rules_that_only_the_frontier_shows_are_not_ranked(ranked: list[Row]) -> None:
     sizes = [row(get_method(f"FERL-wide, {n} rules"), [0.6, 0.6, 0.6, 0.6, 0.6]) for n in (50, 25, 15, 10, 6)]
     families = as_json(ranks.make_report([*ranked, *sizes], {}))["families"]
-    found = [name for name in families["All methods"]["accuracy"]["test"]["ranks"] if "rules" in name]
-    assert found == ["FERL-wide, 50 rules", "FERL-wide, 15 rules", "FERL-wide, 10 rules"]
+    result = [name for name in families["All methods"]["accuracy"]["test"]["ranks"] if "rules" in name]
+    assert result == ["FERL-wide, 50 rules", "FERL-wide, 15 rules", "FERL-wide, 10 rules"]
 
 
 def test_headlines_of_ranks_are_against_the_best_rival(ranked: list[Row]) -> None:
@@ -193,7 +193,7 @@ def test_headlines_of_ranks_are_against_the_best_rival(ranked: list[Row]) -> Non
 
 def test_the_papers_difference_stands_beside_ours(ranked: list[Row]) -> None:
     report = ranks.make_report(ranked, {})
-    cart = next(own for own in report.sections[1].rows if own[0] == "CART")
+    cart = next(item for item in report.sections[1].rows if item[0] == "CART")
     assert cart[1].startswith("+6.00 [")
     assert cart[1].endswith("[+3.47]")
 
@@ -242,7 +242,7 @@ def test_the_study_sorts_gaps_and_correlates_them(request_of: Request, monkeypat
     gaps = data["gaps"]["Logistic regression"]
     assert [gap["points"] for gap in gaps] == sorted((gap["points"] for gap in gaps), reverse=True)
     assert {gap["data_set"]: gap["features"] for gap in gaps} == {"wine": 2, "heart": 1, "pima": 1}
-    cells = {own[0]: own[-1] for own in report.sections[0].rows}
+    cells = {item[0]: item[-1] for item in report.sections[0].rows}
     assert cells["heart"].endswith("[-5.6]")
     assert set(data["correlations"]) == {"Logistic regression", "CART"}
     assert set(data["wide_gaps"]) == {"FERL-deep", "Logistic regression"}
@@ -258,9 +258,9 @@ def test_the_study_sorts_gaps_and_correlates_them(request_of: Request, monkeypat
 
 def test_correlations_are_those_of_ranks() -> None:
     gaps = [study.Gap(str(i), float(-i), 100 * i, i, 2) for i in range(1, 6)]
-    found = study.correlations(gaps)
-    assert found["features"]["rho"] == pytest.approx(-1)
-    assert found["classes"]["rho"] is None
+    result = study.correlations(gaps)
+    assert result["features"]["rho"] == pytest.approx(-1)
+    assert result["classes"]["rho"] is None
 
 
 def test_the_papers_gaps_are_consistent_with_its_text() -> None:
@@ -274,9 +274,9 @@ def test_the_runtime_table_races_the_papers_sets(request_of: Request, monkeypatc
     report = runtime.run_runtime(replace(request_of, repetitions=2))
     data = as_json(report)
     assert list(data["seconds"]) == ["wine", "heart"]  # the paper's order; pima is not among its ten
-    total = sum(own["FERL-deep"] for own in data["seconds"].values())
+    total = sum(item["FERL-deep"] for item in data["seconds"].values())
     assert data["ratio_of_sums"]["FERL-deep"] == pytest.approx(
-        total / sum(own["CART"] for own in data["seconds"].values())
+        total / sum(item["CART"] for item in data["seconds"].values())
     )
     assert data["paper_ratio_of_sums"]["FERL-deep"] == pytest.approx((0.262 + 0.105) / 0.002)
     assert report.failures == ["Nobody's: not among the methods here"]

@@ -78,9 +78,9 @@ def test_attacks_find_a_boundary_that_is_there(name: str) -> None:
     attacker, x = Attacker(model, np.ones(3)), np.array([0.5, 0.0, 0.0])
     nearest = attacker.smallest(x, 0.05, rng)
     assert 0.3 < nearest < 0.7
-    found, n_tried = attacker.within(x, nearest, rng)
-    assert len(found)
+    result, n_tried = attacker.within(x, nearest, rng)
+    assert len(result)
     assert n_tried > 100
-    assert (model.predict(found) != model.predict([x])).all()
-    assert (np.abs(found - x) <= nearest * (1 + 1e-12)).all()
+    assert (model.predict(result) != model.predict([x])).all()
+    assert (np.abs(result - x) <= nearest * (1 + 1e-12)).all()
     assert np.isnan(Attacker(model, np.array([0.0, 1e-3, 0.0])).smallest(x, 1e-6, rng))

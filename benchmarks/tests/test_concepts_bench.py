@@ -146,9 +146,9 @@ def test_heads_are_judged_on_the_same_concepts_and_ferl_has_no_more_leaves_than_
 def test_few_concepts_are_the_best_ones_of_each_head():
     noise = np.random.default_rng(2).random((200, 3))
     (X, y), (X_test, y_test) = concepts_of_rows(), concepts_of_rows(1)
-    found = judge_few(np.hstack([noise, X]), y, np.hstack([noise, X_test]), y_test, 0, Budget(tree=150, wide=60))
-    assert list(found) == [4, 6]
-    assert min(accuracy for heads in found.values() for accuracy in heads.values()) > 80
+    result = judge_few(np.hstack([noise, X]), y, np.hstack([noise, X_test]), y_test, 0, Budget(tree=150, wide=60))
+    assert list(result) == [4, 6]
+    assert min(accuracy for heads in result.values() for accuracy in heads.values()) > 80
 
 
 def test_a_decision_asks_about_the_concepts_of_all_rules_that_fire():

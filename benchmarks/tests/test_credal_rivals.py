@@ -40,9 +40,9 @@ def counted(X: np.ndarray, y: np.ndarray, s: float) -> NaiveCredalClassifier:
     classifier.discretiser_ = Discretiser(tuple(range(X.shape[1])), cuts)
     classifier.class_counts_ = np.bincount(label).astype(float)
     classifier.counts_ = tuple(
-        np.array([[np.sum((column == a) & (label == c)) for c in range(label.max() + 1)] for a in range(len(own) + 1)])
+        np.array([[np.sum((column == a) & (label == c)) for c in range(label.max() + 1)] for a in range(len(cut) + 1)])
         * 1.0
-        for column, own in zip(X.T, cuts, strict=True)
+        for column, cut in zip(X.T, cuts, strict=True)
     )
     return classifier
 

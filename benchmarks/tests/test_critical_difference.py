@@ -31,7 +31,7 @@ def ax() -> Iterator[Axes]:
 
 
 def lines(ax: Axes, label: str) -> list[tuple[list[float], list[float]]]:
-    return [(list(own.get_xdata()), list(own.get_ydata())) for own in ax.lines if own.get_label() == label]
+    return [(list(line.get_xdata()), list(line.get_ydata())) for line in ax.lines if line.get_label() == label]
 
 
 @pytest.mark.parametrize("alpha", PUBLISHED)
@@ -64,7 +64,7 @@ def test_groups_join_exactly_the_pairs_that_do_not_differ(seed: int) -> None:
 
 def test_methods_stand_at_their_ranks_with_their_names(ax: Axes) -> None:
     assert plot_critical_difference(DEMSAR, 14, ax=ax) is ax
-    stems = {round(own.get_xdata()[0], 3) for own in ax.lines if len(own.get_xdata()) == 3}
+    stems = {round(line.get_xdata()[0], 3) for line in ax.lines if len(line.get_xdata()) == 3}
     assert stems == set(DEMSAR.values())
     texts = {text.get_text() for text in ax.texts}
     assert {"C4.5+m+cf  1.96", "C4.5+m  2.00", "3.14  C4.5", "2.89  C4.5+cf"} <= texts

@@ -13,11 +13,11 @@ from ferl_bench.tables import cuts
 
 
 def test_intervals_of_a_clear_threshold_are_narrow_and_hold_it() -> None:
-    found = cuts.measure(n_resamples=25, n_rows=300, flipped=0.0, repetitions=8)
-    assert found.coverage >= 0.5
-    assert 0 < found.width < 0.05
-    assert found.error < 0.02
-    assert 0 <= found.share <= 1
+    result = cuts.measure(n_resamples=25, n_rows=300, flipped=0.0, repetitions=8)
+    assert result.coverage >= 0.5
+    assert 0 < result.width < 0.05
+    assert result.error < 0.02
+    assert 0 <= result.share <= 1
 
 
 def test_the_table_has_a_line_for_each_case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

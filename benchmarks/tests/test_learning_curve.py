@@ -271,12 +271,12 @@ def curves(name: str, methods: list[str], **others: Any) -> learning_curve.Curve
 
 
 def test_headlines_compare_with_lightgbm_at_every_size() -> None:
-    found = learning_curve._headlines(curves("t", ["FERL", "LightGBM-100"], ideal=None))
-    assert [(one.what, one.is_behind) for one in found[:2]] == [
+    result = learning_curve._headlines(curves("t", ["FERL", "LightGBM-100"], ideal=None))
+    assert [(one.what, one.is_behind) for one in result[:2]] == [
         ("t, 1,000 rows: AUC", True),
         ("t, 1,000 rows: log-loss", False),
     ]
-    assert len(found) == 6
+    assert len(result) == 6
 
 
 @pytest.mark.parametrize("n_tables", [2, 3, len(growing.TABLES)])

@@ -99,9 +99,9 @@ def test_a_fold_over_the_limit_is_ended_remembered_and_costs_its_data_set_alone(
     spared = results["Nap", "large", 1]
     assert (spared.error, spared.seconds) == ("not started: another fold of the data set took over 0.05 minutes", 0.0)
     assert results["Nap", "small", 0].error is None
-    again, said = run_with(path, jobs, limits)  # what was ended is not tried again
+    again, printed = run_with(path, jobs, limits)  # what was ended is not tried again
     assert again == results
-    assert "2 known" in said
+    assert "2 known" in printed
 
 
 def test_less_work_on_the_same_table_is_tried_after_more_was_too_much() -> None:
@@ -185,7 +185,7 @@ def test_rows_with_fewer_data_sets_say_so_and_are_compared_on_those() -> None:
         "Random forest": dict(zip(names, (0.85, 0.75, 0.65, 0.55), strict=True)),
         "EBM (defaults)": dict(zip(names, (0.95, 0.9, 0.65, -1.0), strict=True)),
     }
-    results = [one for name, own in scores.items() for one in results_of(name, own, limit_minutes=10.0)]
+    results = [one for name, item in scores.items() for one in results_of(name, item, limit_minutes=10.0)]
     methods: list[Method] = [get_method(name) for name in scores]
     rows = [make_row(method, results) for method in methods]
     report = frontier.make_report(rows, {})

@@ -42,8 +42,8 @@ def run_study(folder: Path, out: Path) -> tuple[Any, str]:
 
 
 def test_the_study_compares_each_fold_and_resumes(folder: Path, tmp_path: Path) -> None:
-    report, said = run_study(folder, tmp_path / "out")
-    assert "20 to compute" in said
+    report, printed = run_study(folder, tmp_path / "out")
+    assert "20 to compute" in printed
     data = json.loads(json.dumps(report.data))
     assert data["failures"] == []
     assert [len(folds) for folds in data["folds"].values()] == [5, 5]
@@ -55,8 +55,8 @@ def test_the_study_compares_each_fold_and_resumes(folder: Path, tmp_path: Path) 
     assert fold["ece_change"] == pytest.approx(after["ece"] - before["ece"])
     assert fold["drift"] == after["drift"] > 0
     assert fold["cross_entropy_after"] < fold["cross_entropy_before"]
-    second, said = run_study(folder, tmp_path / "out")
-    assert "20 known" in said
+    second, printed = run_study(folder, tmp_path / "out")
+    assert "20 known" in printed
     assert second.data == report.data
 
 

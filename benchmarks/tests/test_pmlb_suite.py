@@ -93,11 +93,11 @@ def test_files_of_all_three_forms_are_read(folder: Path) -> None:
 
 
 def test_a_table_that_the_folder_lacks_is_downloaded_once(tmp_path: Path, server: list[str]) -> None:
-    said = StringIO()
+    string_i_o = StringIO()
     here = tmp_path / "new" / "folder"
-    first = pmlb.load_pmlb(here, ["parity5+5"], Console(file=said, width=200))[0]
+    first = pmlb.load_pmlb(here, ["parity5+5"], Console(file=string_i_o, width=200))[0]
     assert server == ["/parity5%2B5/parity5%2B5.tsv.gz"]
-    assert "Downloading 1 tables" in said.getvalue()
+    assert "Downloading 1 tables" in string_i_o.getvalue()
     assert [path.name for path in here.iterdir()] == ["parity5+5.tsv.gz"]
     assert pmlb.load_pmlb(here, ["parity5+5"])[0].digest == first.digest
     assert len(server) == 1

@@ -104,7 +104,7 @@ def test_the_split_is_that_of_brute_force(seed: int) -> None:
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(60, 3)).round(1)
     y = (X[:, seed] + 0.6 * rng.normal(size=60) > 0.2).astype(int)
-    found = []
+    result = []
     for column, values in enumerate(X.T):
         cuts = np.unique(values)[:-1]
         gains = {}
@@ -114,8 +114,8 @@ def test_the_split_is_that_of_brute_force(seed: int) -> None:
                 gains[cut] = entropy(y) - left.mean() * entropy(y[left]) - (~left).mean() * entropy(y[~left])
         best = max(gains, key=lambda cut: gains[cut])
         gain = gains[best] - log2(len(cuts)) / 60
-        found.append((gain, gain / entropy((values <= best).astype(int)), column, best))
-    useful = [one for one in found if one[0] > 0]
+        result.append((gain, gain / entropy((values <= best).astype(int)), column, best))
+    useful = [one for one in result if one[0] > 0]
     average = np.mean([one[0] for one in useful])
     _, _, column, cut = max((one for one in useful if one[0] >= average), key=lambda one: one[1])
     root = C45Tree(confidence=1).fit(X, y).root_

@@ -69,14 +69,14 @@ def test_the_first_condition_has_the_largest_gain_of_all(seed: int) -> None:
     X, y = some_rows(seed, 40)
     positive = y == 1
     rows = SortedRows(X, categorical=[4])
-    found = best_condition(rows.codes, rows.order, positive, rows.is_category, np.zeros(5, dtype=bool))
+    result = best_condition(rows.codes, rows.order, positive, rows.is_category, np.zeros(5, dtype=bool))
     kinds = [(column, kind) for column in range(4) for kind in (AT_MOST, AT_LEAST)] + [(4, EQUAL)]
     everything = [Condition(column, kind, bound) for column, kind in kinds for bound in np.unique(X[:, column])]
     best = max(gain(positive, one.covers(X[:, one.column])) for one in everything)
-    own = rows.grow((), positive, np.ones(40, dtype=bool))[0]
-    assert found[0] == pytest.approx(best)
-    assert gain(positive, own.covers(X[:, own.column])) == pytest.approx(best, abs=1e-5)
-    assert found[1] == (positive & own.covers(X[:, own.column])).sum()
+    rule = rows.grow((), positive, np.ones(40, dtype=bool))[0]
+    assert result[0] == pytest.approx(best)
+    assert gain(positive, rule.covers(X[:, rule.column])) == pytest.approx(best, abs=1e-5)
+    assert result[1] == (positive & rule.covers(X[:, rule.column])).sum()
 
 
 def test_compiled_loops_do_as_they_are_written(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -343,10 +343,12 @@ def test_the_table_has_wekas_figures_beside_ours(request_of: Request, monkeypatc
     monkeypatch.setattr(weka, "require", lambda package, extra: None)  # the loops are not compiled here
     report = weka.run_weka(request_of)
     data = json.loads(json.dumps(report.data, allow_nan=False))["methods"]
-    assert {method: sorted(own) for method, own in data.items()} == {name: ["german", "wine"] for name in weka.PROGRAMS}
-    own = data["FURIA"]["wine"]
-    assert own["weka"] == {"accuracy": 94.94, "size": 7}
-    assert own["lowest"] <= own["accuracy"] <= own["highest"] <= 100
+    assert {method: sorted(item) for method, item in data.items()} == {
+        name: ["german", "wine"] for name in weka.PROGRAMS
+    }
+    figures = data["FURIA"]["wine"]
+    assert figures["weka"] == {"accuracy": 94.94, "size": 7}
+    assert figures["lowest"] <= figures["accuracy"] <= figures["highest"] <= 100
     # The category is the class: one condition for each class, in a tree of two leaves.
     assert (data["FURIA"]["german"]["accuracy"], data["FURIA"]["german"]["size"]) == (100, 2)
     assert (data["C4.5"]["german"]["accuracy"], data["C4.5"]["german"]["size"]) == (100, 2)
@@ -370,6 +372,6 @@ def test_the_table_does_without_numba_and_refuses_to_do_without_data(
 
 def test_near_is_two_points_as_printed() -> None:
     published = weka.PROGRAMS["FURIA"].published
-    own = {"wine": {"accuracy": 92.94}, "glass": {"accuracy": 73.036}, "pima": {"accuracy": 78.172}}
-    assert {name: published[name].accuracy for name in own} == {"wine": 94.94, "glass": 71.03, "pima": 76.17}
-    assert weka.n_near("FURIA", own) == 2
+    figures = {"wine": {"accuracy": 92.94}, "glass": {"accuracy": 73.036}, "pima": {"accuracy": 78.172}}
+    assert {name: published[name].accuracy for name in figures} == {"wine": 94.94, "glass": 71.03, "pima": 76.17}
+    assert weka.n_near("FURIA", figures) == 2

@@ -40,12 +40,12 @@ def test_the_list_is_the_best_of_all_lists(seed: int, alpha: float) -> None:
         for length in range(4)
         for order in permutations(range(6), length)
     )
-    found = RuleList.learn(answers, is_positive, max_length=3, alpha=alpha, max_nodes=10_000)
-    assert found.is_proven
-    assert found.objective == pytest.approx(best)
-    assert objective_of(answers, is_positive, tuple(found.order), alpha) == pytest.approx(best)
-    wrong = (found.predict(answers) > 0.5) != is_positive
-    assert wrong.mean() + alpha * len(found.order) == pytest.approx(best)
+    result = RuleList.learn(answers, is_positive, max_length=3, alpha=alpha, max_nodes=10_000)
+    assert result.is_proven
+    assert result.objective == pytest.approx(best)
+    assert objective_of(answers, is_positive, tuple(result.order), alpha) == pytest.approx(best)
+    wrong = (result.predict(answers) > 0.5) != is_positive
+    assert wrong.mean() + alpha * len(result.order) == pytest.approx(best)
 
 
 @needs_numba

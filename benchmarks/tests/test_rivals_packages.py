@@ -55,8 +55,8 @@ def test_rivals_learn_what_can_be_learned(name: str, package: str, extra: str, l
     assert np.asarray(fitted.classes_).tolist() == list(labels)
     np.testing.assert_allclose(probabilities.sum(axis=1), 1)
     # The confidence in the tables is the largest probability: it has to be that of the answer.
-    own = probabilities[np.arange(len(answers)), np.searchsorted(labels, answers)]
-    np.testing.assert_allclose(own, probabilities.max(axis=1))
+    probability = probabilities[np.arange(len(answers)), np.searchsorted(labels, answers)]
+    np.testing.assert_allclose(probability, probabilities.max(axis=1))
     if method.size is not None:
         assert method.size(fitted) >= len(labels)
     if method.prediction_set is not None:

@@ -35,8 +35,8 @@ def parameters(**changes: float) -> Any:
 def population_of(terms: list[list[int]], class_mass: list[list[float]], numerosity: list[int]) -> Any:
     population = rules.empty_population(len(terms), len(terms[0]), len(class_mass[0]))
     population.n_macro[0] = len(terms)
-    for rule, own in enumerate(terms):
-        population.terms[rule] = own
+    for rule, term in enumerate(terms):
+        population.terms[rule] = term
         rules.pack(population.terms[rule], population.words[rule])
         population.class_mass[rule] = class_mass[rule]
         population.experience[rule] = sum(class_mass[rule])
@@ -68,8 +68,8 @@ def test_a_set_of_both_neighbours_holds_fully_between_them() -> None:
 def test_a_set_of_terms_holds_as_much_as_its_terms_together() -> None:
     table, _ = table_of(np.random.default_rng(1).random(30))
     for terms in range(rules.EVERY_TERM + 1):
-        own = [table[:, 1 << term] for term in range(rules.N_TERMS) if terms >> term & 1]
-        np.testing.assert_allclose(table[:, terms], np.sum(own, axis=0) if own else np.zeros(30), atol=1e-12)
+        columns = [table[:, 1 << term] for term in range(rules.N_TERMS) if terms >> term & 1]
+        np.testing.assert_allclose(table[:, terms], np.sum(columns, axis=0) if columns else np.zeros(30), atol=1e-12)
 
 
 @pytest.mark.parametrize("n_features", [1, 12, 13, 30])
@@ -87,8 +87,8 @@ def test_the_bits_reject_only_rules_that_do_not_match(n_features: int) -> None:
 def combine(one: Masses, other: Masses) -> Masses:
     """Dempster's rule on subsets of the frame."""
     products: Masses = {}
-    for (first, weight), (second, own) in itertools.product(one.items(), other.items()):
-        products[first & second] = products.get(first & second, 0.0) + weight * own
+    for (first, weight), (second, item) in itertools.product(one.items(), other.items()):
+        products[first & second] = products.get(first & second, 0.0) + weight * item
     conflict = products.pop(frozenset(), 0.0)
     return {subset: weight / (1 - conflict) for subset, weight in products.items()}
 
@@ -112,9 +112,9 @@ def test_the_inference_is_dempsters_rule_on_all_subsets(n_classes: int) -> None:
         for rule in range(n_rules - 1):
             matching = float(np.prod(table[np.arange(n_features), terms[rule]]))
             weight = mass[rule] / mass[rule].sum()
-            own = {frozenset([label]): matching * weight[label] for label in range(n_classes)}
+            masses = {frozenset([label]): matching * weight[label] for label in range(n_classes)}
             for _ in range(numerosity[rule]):
-                combined = combine(combined, own | {frame: 1 - matching})
+                combined = combine(combined, masses | {frame: 1 - matching})
         expected = [combined.get(frozenset([label]), 0.0) for label in range(n_classes)]
         np.testing.assert_allclose(classes[index], expected, atol=1e-9)
         assert ignorance[index] == pytest.approx(combined.get(frame, 0.0), abs=1e-9)
@@ -139,8 +139,8 @@ def test_a_population_keeps_its_laws_row_by_row(seed: int) -> None:
         loop.learn(row[None], np.array([label]), 1, population, parameters(ga_age=-1000.0), rng)
         n_macro = int(population.n_macro[0])
         assert 1 <= n_macro <= before + 3
-        own = population._replace(n_macro=np.zeros(0))
-        terms, words, mass, experience, best, fitness, *_ = (values[:n_macro] for values in own)
+        emptied = population._replace(n_macro=np.zeros(0))
+        terms, words, mass, experience, best, fitness, *_ = (values[:n_macro] for values in emptied)
         numerosity = population.numerosity[:n_macro]
         assert numerosity.min() >= 1
         assert numerosity.sum() <= 30
@@ -203,7 +203,7 @@ def test_mutation_never_empties_a_set_and_always_changes_it() -> None:
         assert ((after >= 1) & (after <= 31)).all()
         assert (after != before).all()
         seen |= set(zip(before.tolist(), after.tolist(), strict=True))
-    from_middle = {after for own, after in seen if own == 0b00100}
+    from_middle = {after for item, after in seen if item == 0b00100}
     assert from_middle == {0b00101, 0b00110, 0b01100, 0b10100, 0b00010, 0b01000}
 
 

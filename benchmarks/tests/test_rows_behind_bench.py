@@ -45,16 +45,16 @@ def test_frequencies_of_n_rows_are_worth_n_rows() -> None:
     truth = random.dirichlet(np.ones(4), size=30)
     for n in (20, 300):
         answer = np.array([[random.multinomial(n, p) / n for p in truth] for _ in range(400)])
-        found = table_of(truth, answer, np.zeros((400, 30))).equivalent_rows
-        np.testing.assert_allclose(found, n, rtol=0.4)
-        assert np.median(found) == pytest.approx(n, rel=0.1)
+        equivalent_rows = table_of(truth, answer, np.zeros((400, 30))).equivalent_rows
+        np.testing.assert_allclose(equivalent_rows, n, rtol=0.4)
+        assert np.median(equivalent_rows) == pytest.approx(n, rel=0.1)
 
 
 def test_coverage_and_belief_by_hand() -> None:
     truth = np.array([[0.7, 0.2, 0.1], [0.5, 0.3, 0.2]])
     sets = np.array([[[True, False, False], [True, True, False]]])
     answer = np.array([[[0.9, 0.1, 0.0], [0.7, 0.2, 0.1]]])
-    sure, unsure = (table_of(truth, answer, np.full((1, 2), own), sets) for own in (0.0, 0.3))
+    sure, unsure = (table_of(truth, answer, np.full((1, 2), item), sets) for item in (0.0, 0.3))
     assert sure.coverage == pytest.approx((0.7 + 0.8) / 2)
     assert sure.best_coverage == pytest.approx((0.7 + 0.8) / 2)
     assert sure.is_belief_above == [True]  # .8 believed, .6 right
@@ -67,9 +67,9 @@ def test_rank_correlations_have_the_signs_that_are_told() -> None:
     error = np.linspace(0.01, 0.4, 100)
     answer = np.stack([np.array([0.5 + error, 0.5 - error]).T] * 2)
     ignorance = np.stack([error, error])
-    found = rows_behind.rank_correlations([table_of(truth, answer, ignorance)])
-    assert found["ignorance"] == found["novelty"] == pytest.approx(1)  # less ignorance where errors are small
-    assert found["with doubt"] == found["p_max"] == pytest.approx(-1)  # whoever errs most is the surest here
+    result = rows_behind.rank_correlations([table_of(truth, answer, ignorance)])
+    assert result["ignorance"] == result["novelty"] == pytest.approx(1)  # less ignorance where errors are small
+    assert result["with doubt"] == result["p_max"] == pytest.approx(-1)  # whoever errs most is the surest here
     shuffled = rows_behind.rank_correlations([table_of(truth, answer, random.permutation(ignorance.T).T)])
     assert abs(shuffled["ignorance"]) < 0.3
 
@@ -83,8 +83,8 @@ def test_goals_can_be_missed() -> None:
     ]
     assert all(headline.is_behind for headline in rows_behind.coverage_section(tables).headlines)
     folds = [Result("one", fold, "FERL-wide", {"belief": 0.9, "accuracy": 0.8 + 0.2 * fold}) for fold in range(2)]
-    found = rows_behind.belief_section(tables, [*folds, Result("two", 0, "FERL-wide", {}, error="failed")])
-    assert [headline.ours for headline in found.headlines] == [100, 50]
+    result = rows_behind.belief_section(tables, [*folds, Result("two", 0, "FERL-wide", {}, error="failed")])
+    assert [headline.ours for headline in result.headlines] == [100, 50]
 
 
 def test_scenes_are_what_they_are_named_after() -> None:
@@ -97,11 +97,11 @@ def test_scenes_are_what_they_are_named_after() -> None:
     assert (rare.unusual["kind"] == "f").all()
     assert not (rare.usual["kind"] == "f").any()
     for make in (scenes.hole, scenes.hole_in_the_middle):
-        own = make(random)
-        centre = own.unusual[:, :2].mean(axis=0)
-        assert np.hypot(*(own.X[:, :2] - centre).T).min() > 0.3
-        assert (np.hypot(*(own.unusual[:, :2] - centre).T) < 0.5).all()
-        assert (np.abs(own.unusual) <= 1).all()
+        table = make(random)
+        centre = table.unusual[:, :2].mean(axis=0)
+        assert np.hypot(*(table.X[:, :2] - centre).T).min() > 0.3
+        assert (np.hypot(*(table.unusual[:, :2] - centre).T) < 0.5).all()
+        assert (np.abs(table.unusual) <= 1).all()
     moved = scenes.one_feature_outside(random)
     outside = (moved.unusual < moved.X.min(axis=0)) | (moved.unusual > moved.X.max(axis=0))
     assert (outside.sum(axis=1) >= 1).all()
@@ -116,18 +116,18 @@ def test_a_region_without_rows_is_told_and_figures_are_of_the_right_rows() -> No
     scene = scenes.Scene(
         X, (X[:, 0] > 0).astype(np.int64), random.normal(size=(50, 2)), random.normal(size=(20, 2)) + 50
     )
-    found = rows_behind.scene_figures(scene, 0)
-    assert found["ignorance"] > 99
-    assert found["novelty"] > 99
-    assert found["rows, unusual"] < 1 < found["rows, usual"]
+    result = rows_behind.scene_figures(scene, 0)
+    assert result["ignorance"] > 99
+    assert result["novelty"] > 99
+    assert result["rows, unusual"] < 1 < result["rows, usual"]
 
 
 def test_small_blobs_and_thin_cells_have_fewer_rows_behind() -> None:
-    for found in (rows_behind.blob_figures(0), rows_behind.cell_figures(0)):
-        assert found["thin, n"] < found["thick, n"]
-        assert found["thin, rows"] < found["thick, rows"]
-        assert found["thin, ignorance"] > found["thick, ignorance"]
-    assert found["thin, n"] == rows_behind.N_THIN
+    for result in (rows_behind.blob_figures(0), rows_behind.cell_figures(0)):
+        assert result["thin, n"] < result["thick, n"]
+        assert result["thin, rows"] < result["thick, rows"]
+        assert result["thin, ignorance"] > result["thick, ignorance"]
+    assert result["thin, n"] == rows_behind.N_THIN
 
 
 def test_products_are_timed_and_the_learner_is_left_as_it_was() -> None:

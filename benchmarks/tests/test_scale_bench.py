@@ -56,20 +56,20 @@ def test_the_scale_table_measures_what_it_says(small: Request) -> None:
     assert samples["500"]["accuracy"] != samples["all rows"]["accuracy"]
     assert deep["2000"]["gigabytes"] == 0.1
     assert len(threads) == 8
-    assert all(own["one"] > 0 and own["two"] > 0 for own in threads.values())
+    assert all(thread["one"] > 0 and thread["two"] > 0 for thread in threads.values())
     assert report.failures == ["cluster: dask is not installed"]
 
 
 def test_goals_of_threads_leave_out_the_yardstick(small: Request, monkeypatch: pytest.MonkeyPatch) -> None:
     gains = {"Fit, x": Gain(3.0, 1.5), "predict_proba, y": Gain(2.0, 1.0), YARDSTICK: Gain(1.0, 1.0)}
     monkeypatch.setattr(scale, "gain_by_threads", lambda *arguments: gains)
-    found = scale._threads(Path(), scale.Sizes(predicted=4_000_000), lambda text: None)
-    assert [(goal.what, goal.ours, goal.is_behind) for goal in found.headlines] == [
+    result = scale._threads(Path(), scale.Sizes(predicted=4_000_000), lambda text: None)
+    assert [(goal.what, goal.ours, goal.is_behind) for goal in result.headlines] == [
         ("Fit, x: speed-up by a second thread", 2.0, False),
         ("predict_proba, y: speed-up by a second thread", 2.0, False),
         ("predict_proba on two threads, million rows/s", 4.0, False),
     ]
-    assert found.section.rows[-1] == [YARDSTICK, "1.000", "1.000", "1.00"]
+    assert result.section.rows[-1] == [YARDSTICK, "1.000", "1.000", "1.00"]
 
 
 def test_a_cluster_is_compared_with_the_stream(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,13 +79,13 @@ def test_a_cluster_is_compared_with_the_stream(monkeypatch: pytest.MonkeyPatch) 
         return Measured({"seconds": seconds[variant, n_workers]}, 1.0, 10**8)
 
     monkeypatch.setattr(scale, "subprocess_call", measured)
-    found = scale._cluster(Path("rows-3000"), {"deep": 2.0, "wide": 6.0}, lambda text: None)
-    assert [(goal.what, goal.ours, goal.is_behind) for goal in found.headlines] == [
+    result = scale._cluster(Path("rows-3000"), {"deep": 2.0, "wide": 6.0}, lambda text: None)
+    assert [(goal.what, goal.ours, goal.is_behind) for goal in result.headlines] == [
         ("Dask, speed-up by a second worker", 2.0, False),
         ("FERL-deep: two Dask workers / stream", 2.0, True),
         ("FERL-wide: two Dask workers / stream", 1.0, False),
     ]
-    assert found.section.rows == [
+    assert result.section.rows == [
         ["FERL-deep, one worker", "8.0"],
         ["FERL-deep, 2 workers", "4.0"],
         ["FERL-wide, 2 workers", "6.0"],

@@ -124,8 +124,8 @@ def test_tables_of_packages_have_their_shape(module: str, name: str, shape: tupl
     if second.package_folder(module) is None:
         pytest.skip(second.INSTALL)
     data = second.load_second([name])[0]
-    found = (data.n_rows, data.numeric.shape[1], data.categorical.shape[1], len(data.class_names))
-    assert found == shape
+    result = (data.n_rows, data.numeric.shape[1], data.categorical.shape[1], len(data.class_names))
+    assert result == shape
 
 
 def test_the_page_compares_pairs_times_and_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -186,9 +186,9 @@ def test_the_shift_table(folder: Path, tmp_path: Path, monkeypatch: pytest.Monke
     assert levels["2"]["accuracy"] < levels["0"]["accuracy"]
     assert levels["2"]["ignorance"] > levels["0"]["ignorance"]
     assert levels["2"]["ds_size"] > levels["0"]["ds_size"]
-    for own in levels.values():  # an empty set gets the most probable class
-        assert own["global_coverage"] >= own["textbook_coverage"]
-        assert own["global_size"] >= max(own["textbook_size"], 1)
+    for level in levels.values():  # an empty set gets the most probable class
+        assert level["global_coverage"] >= level["textbook_coverage"]
+        assert level["global_size"] >= max(level["textbook_size"], 1)
     half = data["half_range"]["by_data_set"]["blobs"]
     assert half["n_lower"] + half["n_upper"] == 90
     text = markdown(report)

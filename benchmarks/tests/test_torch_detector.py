@@ -39,9 +39,9 @@ try:
 except ModuleNotFoundError as error:
     print(error)
 """
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert "pip install './benchmarks[torch]'" in found
-    assert "work without it" in found
+    stdout = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert "pip install './benchmarks[torch]'" in stdout
+    assert "work without it" in stdout
 
 
 def test_the_package_is_imported_without_torch():

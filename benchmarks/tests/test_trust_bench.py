@@ -73,8 +73,8 @@ def test_verdicts_can_fail() -> None:
     assert Estimate.of([0.8, 0.92, 0.95]).holds(0.9)
     assert _binomial([1.0] * 30 + [0.0] * 70)[2] is False
     assert _binomial([1.0] * 10 + [0.0] * 90)[2] is True
-    found = [{key: 0.2 if "coverage" in key else value for key, value in line.items()} for line in _figures(2)]
-    assert "BROKEN" in markdown(make_report(found, {}))
+    result = [{key: 0.2 if "coverage" in key else value for key, value in line.items()} for line in _figures(2)]
+    assert "BROKEN" in markdown(make_report(result, {}))
 
 
 def _figures(n: int) -> list[dict[str, float]]:

@@ -65,11 +65,11 @@ def test_wide_rules_are_given_categories_as_they_are_and_others_columns_of_numbe
 def test_rows_of_wide_rules_keep_their_promise_and_say_how_long_rules_are(request_of: Request) -> None:
     for data in request_of.data_sets:
         for method in (get_method("FERL-wide, 6 rules"), WIDE):
-            found = evaluate(data, 0, method)
-            assert found["size"] <= method.parameters.get("max_rules", 150)
-            assert 1 <= found["conditions"] <= 3
-            assert 1 <= found["features"] <= data.n_features
-    assert found["accuracy"] == 1.0
+            result = evaluate(data, 0, method)
+            assert result["size"] <= method.parameters.get("max_rules", 150)
+            assert 1 <= result["conditions"] <= 3
+            assert 1 <= result["features"] <= data.n_features
+    assert result["accuracy"] == 1.0
 
 
 def test_log_loss_is_scikit_learns(request_of: Request) -> None:
@@ -147,19 +147,19 @@ def test_measures_of_a_rare_class_are_scikit_learns() -> None:
     y = np.repeat([0, 1, 2], [40, 50, 10])
     probability = rng.dirichlet([2, 2, 1], 100)
     prior = np.array([0.4, 0.5, 0.1])
-    found = rare.figures(y, probability, prior, 2)
-    assert found["auc"] == pytest.approx(roc_auc_score(y == 2, probability[:, 2]))
-    assert found["balanced"] == pytest.approx(balanced_accuracy_score(y, probability.argmax(axis=1)))
+    result = rare.figures(y, probability, prior, 2)
+    assert result["auc"] == pytest.approx(roc_auc_score(y == 2, probability[:, 2]))
+    assert result["balanced"] == pytest.approx(balanced_accuracy_score(y, probability.argmax(axis=1)))
     by_prior = (probability / prior).argmax(axis=1)
-    assert found["balanced_by_prior"] == pytest.approx(balanced_accuracy_score(y, by_prior))
-    assert (found["predicted"], found["observed"]) == (pytest.approx(probability[:, 2].mean()), 0.1)
+    assert result["balanced_by_prior"] == pytest.approx(balanced_accuracy_score(y, by_prior))
+    assert (result["predicted"], result["observed"]) == (pytest.approx(probability[:, 2].mean()), 0.1)
 
 
 def test_a_probability_that_is_the_frequency_is_calibrated() -> None:
     y = np.repeat([0, 1], [90, 10])
-    found = rare.figures(y, np.tile([0.9, 0.1], (100, 1)), np.array([0.9, 0.1]), 1)
-    assert found["ece"] == pytest.approx(0)
-    assert (found["auc"], found["balanced"]) == (0.5, 0.5)
+    result = rare.figures(y, np.tile([0.9, 0.1], (100, 1)), np.array([0.9, 0.1]), 1)
+    assert result["ece"] == pytest.approx(0)
+    assert (result["auc"], result["balanced"]) == (0.5, 0.5)
 
 
 def test_the_table_of_rare_classes(request_of: Request, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,10 +26,10 @@ Cases checked(const CMatrix& row, const Codes& start, const Codes& label, const 
   require(n_votes > 0 && strength.shape(0) == n_votes && n_nearest.data()[0] > 0 &&
               std::is_sorted(n_nearest.data(), n_nearest.data() + n_votes),
           "n_nearest must ascend from 1 on, and have a strength each.");
-  const auto is_positive = [](double own) { return std::isfinite(own) && own >= 0; };
+  const auto is_positive = [](double number) { return std::isfinite(number) && number >= 0; };
   require(all_of(weight, is_positive) && all_of(strength, is_positive) && all_of(per_unit, is_positive) &&
-              all_of(centre, [](double own) { return std::isfinite(own); }) &&
-              all_of(frequency, [](double own) { return std::isfinite(own) && own > 0; }),
+              all_of(centre, [](double number) { return std::isfinite(number); }) &&
+              all_of(frequency, [](double number) { return std::isfinite(number) && number > 0; }),
           "Weights, strengths and units must be finite and not negative, frequencies above zero.");
   const auto n_classes = static_cast<Label>(frequency.shape(0));
   require(std::all_of(label.data(), label.data() + label.shape(0), [&](Label c) { return c >= 0 && c < n_classes; }),

@@ -11,15 +11,15 @@ using namespace nb::literals;
 namespace {
 
 nb::dict size_of(const nb::bytes& content) {
-  const JsonSize found = json_size({static_cast<const char*>(content.data()), content.size()});
+  const JsonSize size = json_size({static_cast<const char*>(content.data()), content.size()});
   nb::dict result;
-  result["depth"] = found.depth;
-  result["n_lists"] = found.n_lists;
-  result["n_objects"] = found.n_objects;
-  result["n_pairs"] = found.n_pairs;
-  result["n_separators"] = found.n_separators;
-  result["n_texts"] = found.n_texts;
-  result["highest_byte"] = static_cast<int>(found.highest_byte);
+  result["depth"] = size.depth;
+  result["n_lists"] = size.n_lists;
+  result["n_objects"] = size.n_objects;
+  result["n_pairs"] = size.n_pairs;
+  result["n_separators"] = size.n_separators;
+  result["n_texts"] = size.n_texts;
+  result["highest_byte"] = static_cast<int>(size.highest_byte);
   return result;
 }
 

@@ -14,8 +14,8 @@ std::optional<std::vector<Condition>> words_of(const nb::object& given) {
   check_trapezoids(ends);
   std::vector<Condition> words;
   for (std::size_t t = 0; t < column.shape(0); ++t) {
-    const double* own = ends.data() + 4 * t;
-    words.push_back({column.data()[t], {own[0], own[1], own[2], own[3]}, 1.0, {}});
+    const double* word_ends = ends.data() + 4 * t;
+    words.push_back({column.data()[t], {word_ends[0], word_ends[1], word_ends[2], word_ends[3]}, 1.0, {}});
   }
   return words;
 }
@@ -91,9 +91,9 @@ void FitArrays::set_offset(const CMatrix& offset) {
           "offset needs one row per row of firing and one column per class.");
   offset_.assign(e * n_, 0.0f);
   for (std::size_t i = 0; i < offset.shape(0); ++i) {
-    const double* own = offset.data() + i * n_given;
+    const double* given = offset.data() + i * n_given;
     for (std::size_t c = 0; c < e; ++c)
-      offset_[c * n_ + i] = static_cast<float>(n_classes_ == 2 ? own[1] - own[0] : own[c]);
+      offset_[c * n_ + i] = static_cast<float>(n_classes_ == 2 ? given[1] - given[0] : given[c]);
   }
 }
 

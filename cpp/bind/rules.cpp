@@ -18,8 +18,8 @@ namespace {
 
 // What fits are tuned with unless they are given something else: `_core.TUNING`, which the benchmark may change.
 Tuning& tuning() {
-  static Tuning own;
-  return own;
+  static Tuning shared;
+  return shared;
 }
 
 void make_options(RuleOptions* place, std::size_t max_rules, std::size_t max_conditions, double prune,
@@ -48,27 +48,27 @@ void make_options(RuleOptions* place, std::size_t max_rules, std::size_t max_con
 }
 
 // Curves and maps one behind the other: columns, cuts of two axes each, cells.
-void write_grids(const rules::LearnedGrids& found, std::size_t n_classes, nb::dict& out) {
+void write_grids(const rules::LearnedGrids& learned, std::size_t n_classes, nb::dict& out) {
   std::vector<std::int32_t> column;
   std::vector<std::int64_t> cut_start{0}, cell_start{0};
   std::vector<double> cut, value;
-  for (const rules::LearnedGrid& own : found.grids) {
-    column.insert(column.end(), {own.first, own.second});
-    for (const auto* cuts : {&own.first_cuts, &own.second_cuts}) {
+  for (const rules::LearnedGrid& grid : learned.grids) {
+    column.insert(column.end(), {grid.first, grid.second});
+    for (const auto* cuts : {&grid.first_cuts, &grid.second_cuts}) {
       cut.insert(cut.end(), cuts->begin(), cuts->end());
       cut_start.push_back(static_cast<std::int64_t>(cut.size()));
     }
-    value.insert(value.end(), own.value.begin(), own.value.end());
+    value.insert(value.end(), grid.value.begin(), grid.value.end());
     cell_start.push_back(static_cast<std::int64_t>(value.size() / n_classes));
   }
-  out["grid_column"] = to_numpy(std::move(column), {found.grids.size(), 2});
+  out["grid_column"] = to_numpy(std::move(column), {learned.grids.size(), 2});
   out["grid_cut_start"] = vector_of(cut_start);
   out["grid_cut"] = vector_of(cut);
   out["grid_cell_start"] = vector_of(cell_start);
   const std::size_t n_cells = value.size() / n_classes;
   out["grid_value"] = to_numpy(std::move(value), {n_cells, n_classes});
   nb::list log;
-  for (const auto& [name, loss] : found.log) log.append(nb::make_tuple(name, loss));
+  for (const auto& [name, loss] : learned.log) log.append(nb::make_tuple(name, loss));
   out["grid_log"] = log;
 }
 
@@ -79,24 +79,25 @@ nb::dict grow_rules(const Sample& sample, const RuleOptions& options, const nb::
   require(options.curves_only.empty() || options.curves_only.size() == sample.n_columns,
           "curves_only needs one number per column of X.");
   auto monitor = python_monitor(report);
-  rules::LearnedRules found;
+  rules::LearnedRules learned;
   {
     nb::gil_scoped_release no_gil;
-    found = rules::grow_rules(sample, options, monitor);
+    learned = rules::grow_rules(sample, options, monitor);
   }
-  const std::size_t n_rules = found.rules.size();
-  nb::dict out = chains(found.rules);
-  out["weight"] = to_numpy(std::move(found.weight), {n_rules, static_cast<std::size_t>(sample.n_classes)});
-  out["prior"] = vector_of(found.prior);
-  out["ridge"] = vector_of(found.ridge);
-  out["n_grown"] = found.n_grown;
-  out["n_averaged"] = found.n_averaged;
-  out["divergence"] = found.divergence;
+  const std::size_t n_rules = learned.rules.size();
+  nb::dict out = chains(learned.rules);
+  out["weight"] = to_numpy(std::move(learned.weight), {n_rules, static_cast<std::size_t>(sample.n_classes)});
+  out["prior"] = vector_of(learned.prior);
+  out["ridge"] = vector_of(learned.ridge);
+  out["n_grown"] = learned.n_grown;
+  out["n_averaged"] = learned.n_averaged;
+  out["divergence"] = learned.divergence;
   nb::list choices;
-  for (const rules::Choice& own : found.choices)
-    choices.append(nb::make_tuple(own.loss, own.start == 0 ? "linear" : "empty", own.n_rules, own.ridge, own.scale));
+  for (const rules::Choice& choice : learned.choices)
+    choices.append(nb::make_tuple(choice.loss, choice.start == 0 ? "linear" : "empty", choice.n_rules, choice.ridge,
+                                  choice.scale));
   out["choices"] = choices;
-  write_grids(found.grids, static_cast<std::size_t>(sample.n_classes), out);
+  write_grids(learned.grids, static_cast<std::size_t>(sample.n_classes), out);
   return out;
 }
 

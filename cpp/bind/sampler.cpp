@@ -21,12 +21,12 @@ nb::object columns_to_numpy(const Sample& sample) {
 }
 
 // The same rows with other columns, which were computed from theirs.
-Sample with_columns(const Sample& own, const Matrix& x, const Codes& n_categories) {
-  require(x.shape(0) == own.n_rows && x.shape(1) == n_categories.shape(0),
+Sample with_columns(const Sample& sample, const Matrix& x, const Codes& n_categories) {
+  require(x.shape(0) == sample.n_rows && x.shape(1) == n_categories.shape(0),
           "x needs a row for each row of the sample, and n_categories a number for each column of x.");
   check_category_counts(n_categories);
   const MatrixView from = view(x);
-  Sample out = own;
+  Sample out = sample;
   out.n_columns = x.shape(1);
   out.n_categories = copy(n_categories);
   out.x.resize(out.n_rows * out.n_columns);
@@ -42,33 +42,33 @@ Sample with_columns(const Sample& own, const Matrix& x, const Codes& n_categorie
 }
 
 // Some of the rows, in their order, with other weights.
-Sample part_of(const Sample& own, const Codes& rows, const Vector& weight) {
+Sample part_of(const Sample& sample, const Codes& rows, const Vector& weight) {
   const std::size_t n = rows.shape(0);
   require(weight.shape(0) == n && n > 0, "A part of a sample needs rows, and a weight for each of them.");
   for (std::size_t k = 0; k < n; ++k)
-    require(rows.data()[k] >= 0 && static_cast<std::size_t>(rows.data()[k]) < own.n_rows &&
+    require(rows.data()[k] >= 0 && static_cast<std::size_t>(rows.data()[k]) < sample.n_rows &&
                 (k == 0 || rows.data()[k - 1] < rows.data()[k]) && weight.data()[k] > 0 &&
                 std::isfinite(weight.data()[k]),
             "The rows of a part must ascend within the sample, and their weights must be above 0.");
   Sample out;
-  out.n_rows = n, out.n_columns = own.n_columns, out.n_classes = own.n_classes;
-  out.n_categories = own.n_categories, out.weight = copy(weight);
-  out.x.reserve(n * own.n_columns);
-  for (std::size_t j = 0; j < own.n_columns; ++j)
-    for (std::size_t k = 0; k < n; ++k) out.x.push_back(own.column(j)[rows.data()[k]]);
+  out.n_rows = n, out.n_columns = sample.n_columns, out.n_classes = sample.n_classes;
+  out.n_categories = sample.n_categories, out.weight = copy(weight);
+  out.x.reserve(n * sample.n_columns);
+  for (std::size_t j = 0; j < sample.n_columns; ++j)
+    for (std::size_t k = 0; k < n; ++k) out.x.push_back(sample.column(j)[rows.data()[k]]);
   for (std::size_t k = 0; k < n; ++k) {
     const auto i = static_cast<std::size_t>(rows.data()[k]);
-    out.y.push_back(own.y[i]), out.key.push_back(own.key[i]), out.place.push_back(own.place[i]);
+    out.y.push_back(sample.y[i]), out.key.push_back(sample.key[i]), out.place.push_back(sample.place[i]);
   }
-  for (std::size_t k = 0; k < n && !own.group.empty(); ++k) out.group.push_back(own.group[rows.data()[k]]);
+  for (std::size_t k = 0; k < n && !sample.group.empty(); ++k) out.group.push_back(sample.group[rows.data()[k]]);
   return out;
 }
 
 // The same rows in groups, which inner validation does not divide.
-Sample with_groups(const Sample& own, const Vector& group) {
-  require(group.shape(0) == own.n_rows, "group needs one number per row of the sample.");
+Sample with_groups(const Sample& sample, const Vector& group) {
+  require(group.shape(0) == sample.n_rows, "group needs one number per row of the sample.");
   require(all_of(group, [](double number) { return std::isfinite(number); }), "The numbers of groups must be finite.");
-  Sample out = own;
+  Sample out = sample;
   out.group = copy(group);
   return out;
 }
@@ -97,15 +97,15 @@ class BoundSampler {
 
   nb::dict state() {
     const Turn turn(busy_);
-    const Candidates& found = sampler_.candidates();
+    const Candidates& candidates = sampler_.candidates();
     nb::dict out;
     out["version"] = kStateVersion;
-    out["key"] = vector_of(found.key);
-    out["place"] = vector_of(found.place);
-    out["count"] = vector_of(found.count);
-    out["y"] = vector_of(found.y);
-    out["weight"] = vector_of(found.weight);
-    out["x"] = to_numpy(found.x, {found.size(), n_columns_});
+    out["key"] = vector_of(candidates.key);
+    out["place"] = vector_of(candidates.place);
+    out["count"] = vector_of(candidates.count);
+    out["y"] = vector_of(candidates.y);
+    out["weight"] = vector_of(candidates.weight);
+    out["x"] = to_numpy(candidates.x, {candidates.size(), n_columns_});
     out["low"] = vector_of(sampler_.low);
     out["high"] = vector_of(sampler_.high);
     out["most_weight"] = sampler_.most_weight;
@@ -198,9 +198,9 @@ void bind_sampler(nb::module_& m) {
   nb::class_<Sample>(m, "Sample")
       .def_ro("n_rows", &Sample::n_rows)
       .def_prop_ro("x", &columns_to_numpy)
-      .def_prop_ro("y", [](const Sample& own) { return vector_of(own.y); })
-      .def_prop_ro("weight", [](const Sample& own) { return vector_of(own.weight); })
-      .def_prop_ro("place", [](const Sample& own) { return vector_of(own.place); })
+      .def_prop_ro("y", [](const Sample& sample) { return vector_of(sample.y); })
+      .def_prop_ro("weight", [](const Sample& sample) { return vector_of(sample.weight); })
+      .def_prop_ro("place", [](const Sample& sample) { return vector_of(sample.place); })
       .def("with_columns", &with_columns, "x"_a, "n_categories"_a)
       .def("part", &part_of, "rows"_a, "weight"_a)
       .def("with_groups", &with_groups, "group"_a);

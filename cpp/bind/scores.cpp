@@ -27,24 +27,25 @@ class BoundCurves {
             "Curves need two columns and two beginnings of cuts each, and cells with a value for each class.");
     require(is_partition(cut_start, cut.shape(0)) && is_partition(cell_start, value.shape(0)),
             "Cuts and cells must begin at 0, ascend, and end with the last one.");
-    require(all_of(value, [](double own) { return std::isfinite(own); }), "Values of curves must be finite.");
+    require(all_of(value, [](double number) { return std::isfinite(number); }), "Values of curves must be finite.");
     std::vector<std::vector<GivenAxis>> terms(n_terms);
     for (std::size_t t = 0; t < n_terms; ++t) {
       std::size_t n_cells = 1;
       for (std::size_t a = 0; a < 2; ++a) {
-        const std::int32_t own = column.data()[2 * t + a];
+        const std::int32_t read_column = column.data()[2 * t + a];
         const auto first = static_cast<std::size_t>(cut_start.data()[2 * t + a]);
         const std::size_t n_cuts = static_cast<std::size_t>(cut_start.data()[2 * t + a + 1]) - first;
-        if (a == 1 && own == -1 && n_cuts == 0) continue;
-        require(own >= 0 && static_cast<std::size_t>(own) < n_columns, "A curve reads a column that is not there.");
-        const std::int32_t n_categories_of = n_categories.data()[own];
+        if (a == 1 && read_column == -1 && n_cuts == 0) continue;
+        require(read_column >= 0 && static_cast<std::size_t>(read_column) < n_columns,
+                "A curve reads a column that is not there.");
+        const std::int32_t n_categories_of = n_categories.data()[read_column];
         require(n_categories_of == 0 || n_cuts == 0, "Categories have no cuts.");
         const double* cuts = cut.data() + first;
         for (std::size_t k = 0; k < n_cuts; ++k)
           require(std::isfinite(cuts[k]) && (k == 0 || cuts[k - 1] < cuts[k]), "Cuts must be finite and ascend.");
-        terms[t].push_back({own, n_categories_of, cuts, n_cuts});
+        terms[t].push_back({read_column, n_categories_of, cuts, n_cuts});
         n_cells *= (n_categories_of > 0 ? static_cast<std::size_t>(n_categories_of) : n_cuts) + 2;
-        n_columns_ = std::max(n_columns_, static_cast<std::size_t>(own) + 1);
+        n_columns_ = std::max(n_columns_, static_cast<std::size_t>(read_column) + 1);
       }
       require(terms[t].size() < 2 || terms[t][0].column != terms[t][1].column, "A map needs two different columns.");
       require(n_cells == static_cast<std::size_t>(cell_start.data()[t + 1] - cell_start.data()[t]),
@@ -94,7 +95,7 @@ class BoundRowsBehind : public RowsBehind {
     const std::size_t width = ridge.shape(0) + 1;
     require(products.shape(0) == width && products.shape(1) == width,
             "products must have one row and one column for the prior and for each rule.");
-    const auto is_positive = [](double own) { return std::isfinite(own) && own >= 0; };
+    const auto is_positive = [](double number) { return std::isfinite(number) && number >= 0; };
     require(all_of(products, is_positive) && std::all_of(ridge.data(), ridge.data() + ridge.shape(0), is_positive) &&
                 std::all_of(support.data(), support.data() + support.shape(0), is_positive) && curvature > 0 &&
                 std::isfinite(curvature),
@@ -216,7 +217,7 @@ class BoundScores {
   // Low end, high end and slope of each gate, shape (number of columns, 3).
   nb::object gate() const {
     std::vector<double> values;
-    for (const Gate& own : supports_.gate) values.insert(values.end(), {own.low, own.high, own.slope});
+    for (const Gate& one : supports_.gate) values.insert(values.end(), {one.low, one.high, one.slope});
     return to_numpy(std::move(values), {supports_.gate.size(), 3});
   }
 
@@ -255,10 +256,12 @@ void bind_scores(nb::module_& m) {
   nb::class_<BoundRowsBehind>(m, "RowsBehind")
       .def(nb::init<const CMatrix&, const Vector&, double, const Vector&>(), "products"_a, "ridge"_a, "curvature"_a,
            "support"_a)
-      .def_prop_ro("mean", [](const BoundRowsBehind& own) { return vector_of(own.mean()); })
-      .def_prop_ro("per_deviation", [](const BoundRowsBehind& own) { return vector_of(own.per_deviation()); })
+      .def_prop_ro("mean", [](const BoundRowsBehind& behind) { return vector_of(behind.mean()); })
+      .def_prop_ro("per_deviation", [](const BoundRowsBehind& behind) { return vector_of(behind.per_deviation()); })
       .def_prop_ro("triangle",
-                   [](const BoundRowsBehind& own) { return to_numpy(own.triangle(), {own.n_rules(), own.n_rules()}); })
+                   [](const BoundRowsBehind& behind) {
+                     return to_numpy(behind.triangle(), {behind.n_rules(), behind.n_rules()});
+                   })
       .def_prop_ro("least", &BoundRowsBehind::least);
   nb::class_<BoundScores>(m, "Scores")
       .def(nb::init<const BoundTree&, const Codes&, const CMatrix&, const Vector&, const Vector&, const Codes&,

@@ -34,14 +34,14 @@ nb::object resample(const Sample& sample, int n_resamples) {
   return to_numpy(std::move(counts), {sample.n_rows, static_cast<std::size_t>(n_resamples)});
 }
 
-void bound_firings(const BoundTree& own, const Matrix& x, double radius, const Vector& scale, bool gated, int n_threads,
-                   OutMatrix low, OutMatrix high) {
-  own.check_box(x, scale);
+void bound_firings(const BoundTree& bound, const Matrix& x, double radius, const Vector& scale, bool gated,
+                   int n_threads, OutMatrix low, OutMatrix high) {
+  bound.check_box(x, scale);
   for (const OutMatrix* out : {&low, &high})
-    require(out->shape(0) == x.shape(0) && out->shape(1) == own.size(),
+    require(out->shape(0) == x.shape(0) && out->shape(1) == bound.size(),
             "low and high must have shape (n_rows, n_nodes).");
   nb::gil_scoped_release no_gil;
-  ferl::bound_firings(own.tree(), view(x), radius, scale.data(), gated, n_threads, low.data(), high.data());
+  ferl::bound_firings(bound.tree(), view(x), radius, scale.data(), gated, n_threads, low.data(), high.data());
 }
 
 // The knots of each column; none where it is constant or holds categories.
@@ -78,15 +78,15 @@ nb::dict scan(const Sample& sample, const CMatrix& gradient, const Vector& hessi
   scanner.set_residuals(std::vector<float>(gradient.data(), gradient.data() + n * n_channels), n_channels,
                         std::vector<float>(hessian.data(), hessian.data() + n), 1.0, sample.n_classes, 1.0);
   const std::vector<float> firing(base.data(), base.data() + n);
-  const auto found = scanner.scan(firing, sign, features, features.size() + 1, pool);
+  const auto candidates = scanner.scan(firing, sign, features, features.size() + 1, pool);
   std::vector<rules::Rule> found_rules;
   std::vector<double> gain;
   for (const std::size_t f : features)
     for (const bool up : {true, false}) {
-      const double own = up ? found[f].up.gain : found[f].down.gain;
-      if (!(own > 0)) continue;
-      found_rules.push_back({rules::condition_of(grid.features[f], found[f], up)});
-      gain.push_back(own);
+      const double candidate_gain = up ? candidates[f].up.gain : candidates[f].down.gain;
+      if (!(candidate_gain > 0)) continue;
+      found_rules.push_back({rules::condition_of(grid.features[f], candidates[f], up)});
+      gain.push_back(candidate_gain);
     }
   nb::dict out = chains(found_rules);
   out["gain"] = vector_of(gain);
@@ -102,11 +102,11 @@ nb::dict path(const Sample& sample, bool linear, double tau, std::size_t max_con
   ThreadPool pool(1, [] {});
   const rules::Grid grid = rules::make_grid(sample, sample.n_rows, {}, kTuning, pool);
   const rules::Task task{sample, grid, kTuning, pool, max_conditions};
-  rules::Path own(task, rows, {}, {linear, tau}, 0);
-  own.grow_to(n_rules);
-  std::vector<rules::Rule> found;
-  for (std::size_t k = 0; k < own.size(); ++k) found.push_back(own.rule(k));
-  return chains(found);
+  rules::Path path(task, rows, {}, {linear, tau}, 0);
+  path.grow_to(n_rules);
+  std::vector<rules::Rule> learned;
+  for (std::size_t k = 0; k < path.size(); ++k) learned.push_back(path.rule(k));
+  return chains(learned);
 }
 
 nb::dict prune(const CMatrix& firing, const Vector& row_weight, const CMatrix& weight, const Vector& prior,
@@ -138,9 +138,9 @@ nb::list grid_bins(const Sample& sample) {
   nb::list out;
   const double weight = std::accumulate(sample.weight.begin(), sample.weight.end(), 0.0);
   for (std::size_t j = 0; j < sample.n_columns; ++j) {
-    const rules::Bins own = rules::make_bins(sample, static_cast<Column>(j), weight, kTuning);
-    out.append(nb::make_tuple(own.column, vector_of(own.cuts),
-                              vector_of(std::vector<std::int32_t>(own.of_map.begin(), own.of_map.end()))));
+    const rules::Bins bins = rules::make_bins(sample, static_cast<Column>(j), weight, kTuning);
+    out.append(nb::make_tuple(bins.column, vector_of(bins.cuts),
+                              vector_of(std::vector<std::int32_t>(bins.of_map.begin(), bins.of_map.end()))));
   }
   return out;
 }
@@ -176,20 +176,21 @@ nb::tuple boost_grids(const Sample& sample, const CMatrix& p, const Indices& pai
   std::vector<rules::GridTerm> terms;
   for (std::size_t j = 0; j < columns.size(); ++j)
     terms.push_back(rules::curve_of(columns, j, monotone.data()[columns[j].bins.column]));
-  require(all_of(pairs, [&](std::int32_t own) { return own >= 0 && static_cast<std::size_t>(own) < columns.size(); }),
+  require(all_of(pairs,
+                 [&](std::int32_t column) { return column >= 0 && static_cast<std::size_t>(column) < columns.size(); }),
           "pairs must name columns that have bins.");
   for (std::size_t k = 0; k < pairs.size(); k += 2)
     terms.push_back(rules::map_of(columns, static_cast<std::size_t>(pairs.data()[k]),
                                   static_cast<std::size_t>(pairs.data()[k + 1])));
   std::vector<Row> rows(sample.n_rows);
   std::iota(rows.begin(), rows.end(), 0);
-  rules::GridRows own =
+  rules::GridRows grid_rows =
       rules::grid_rows(sample, columns, rows, std::vector<float>(p.data(), p.data() + p.size()), pool);
-  rules::GridBoost boost(terms, {}, own, {rate, n_levels}, kTuning, pool);
+  rules::GridBoost boost(terms, {}, grid_rows, {rate, n_levels}, kTuning, pool);
   boost.up_to({level, round});
   nb::list tables;
   for (const rules::GridTable& table : boost.tables()) tables.append(to_numpy(table, {table.size() / e, e}));
-  return nb::make_tuple(tables, to_numpy(own.p, {sample.n_rows, e}));
+  return nb::make_tuple(tables, to_numpy(grid_rows.p, {sample.n_rows, e}));
 }
 
 rules::GridTerm term_of(std::size_t n_cells, std::size_t n_second) {
@@ -207,9 +208,10 @@ nb::object merge_grid(const CMatrix& table, const CMatrix& h, std::size_t n_seco
 nb::tuple purify_grid(const CMatrix& table, const Vector& weight, std::size_t n_second) {
   require(table.shape(0) == weight.shape(0), "weight needs a number per cell.");
   const std::size_t e = table.shape(1), n_first = term_of(table.shape(0), n_second).n_first;
-  rules::GridTable own = copy(table);
-  rules::MainEffects moved = rules::purify(own, copy(weight), n_first, n_second, e);
-  return nb::make_tuple(to_numpy(std::move(own), {table.shape(0), e}), to_numpy(std::move(moved.first), {n_first, e}),
+  rules::GridTable purified = copy(table);
+  rules::MainEffects moved = rules::purify(purified, copy(weight), n_first, n_second, e);
+  return nb::make_tuple(to_numpy(std::move(purified), {table.shape(0), e}),
+                        to_numpy(std::move(moved.first), {n_first, e}),
                         to_numpy(std::move(moved.second), {n_second, e}));
 }
 
@@ -219,23 +221,23 @@ nb::tuple purify_grid(const CMatrix& table, const Vector& weight, std::size_t n_
 
 NB_MODULE(_core_testing, m) {
   using namespace nanobind::literals;
-  namespace own = ferl::python;
+  namespace python = ferl::python;
   m.doc() = "Stages of the compiled core, for the tests.";
   nanobind::module_::import_("ferl._core");  // whose classes Sample and Tree these functions take
-  m.def("resample", &own::resample, "sample"_a, "n_resamples"_a);
-  m.def("bound_firings", &own::bound_firings, "tree"_a, "x"_a, "radius"_a, "scale"_a, "gated"_a, "n_threads"_a,
+  m.def("resample", &python::resample, "sample"_a, "n_resamples"_a);
+  m.def("bound_firings", &python::bound_firings, "tree"_a, "x"_a, "radius"_a, "scale"_a, "gated"_a, "n_threads"_a,
         "low"_a.noconvert(), "high"_a.noconvert());
-  m.def("knots", &own::knots, "sample"_a);
-  m.def("scan", &own::scan, "sample"_a, "gradient"_a, "hessian"_a, "base"_a, "monotone"_a, "sign"_a,
+  m.def("knots", &python::knots, "sample"_a);
+  m.def("scan", &python::scan, "sample"_a, "gradient"_a, "hessian"_a, "base"_a, "monotone"_a, "sign"_a,
         "words"_a.none() = nanobind::none());
-  m.def("path", &own::path, "sample"_a, "linear"_a, "tau"_a, "max_conditions"_a, "n_rules"_a);
-  m.def("grid_bins", &own::grid_bins, "sample"_a);
-  m.def("grid_step", &own::grid_step, "kind"_a, "g"_a, "h"_a, "n_second"_a, "threshold"_a, "rate"_a, "n_levels"_a,
+  m.def("path", &python::path, "sample"_a, "linear"_a, "tau"_a, "max_conditions"_a, "n_rules"_a);
+  m.def("grid_bins", &python::grid_bins, "sample"_a);
+  m.def("grid_step", &python::grid_step, "kind"_a, "g"_a, "h"_a, "n_second"_a, "threshold"_a, "rate"_a, "n_levels"_a,
         "sign"_a = 0);
-  m.def("boost_grids", &own::boost_grids, "sample"_a, "p"_a, "pairs"_a, "monotone"_a, "rate"_a, "n_levels"_a, "level"_a,
-        "round"_a, "n_threads"_a = 1);
-  m.def("merge_grid", &own::merge_grid, "table"_a, "h"_a, "n_second"_a, "price"_a);
-  m.def("purify_grid", &own::purify_grid, "table"_a, "weight"_a, "n_second"_a);
-  m.def("prune", &own::prune, "firing"_a, "row_weight"_a, "weight"_a, "prior"_a, "tolerance"_a, "max_rules"_a,
+  m.def("boost_grids", &python::boost_grids, "sample"_a, "p"_a, "pairs"_a, "monotone"_a, "rate"_a, "n_levels"_a,
+        "level"_a, "round"_a, "n_threads"_a = 1);
+  m.def("merge_grid", &python::merge_grid, "table"_a, "h"_a, "n_second"_a, "price"_a);
+  m.def("purify_grid", &python::purify_grid, "table"_a, "weight"_a, "n_second"_a);
+  m.def("prune", &python::prune, "firing"_a, "row_weight"_a, "weight"_a, "prior"_a, "tolerance"_a, "max_rules"_a,
         "ridge"_a, "worth"_a = 0.0);
 }

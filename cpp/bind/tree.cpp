@@ -55,66 +55,66 @@ namespace {
 
 // Three numbers of each node, as an array of shape (n_nodes, 3).
 template <class Numbers>
-nb::object of_nodes(const BoundTree& own, const Numbers& numbers) {
+nb::object of_nodes(const BoundTree& bound, const Numbers& numbers) {
   std::vector<double> values;
-  for (const Node& node : own.tree().nodes) {
+  for (const Node& node : bound.tree().nodes) {
     const std::array<double, 3> of_node = numbers(node);
     values.insert(values.end(), of_node.begin(), of_node.end());
   }
-  return to_numpy(std::move(values), {own.size(), 3});
+  return to_numpy(std::move(values), {bound.size(), 3});
 }
 
 std::array<double, 3> numbers_of(const Side& side) { return {side.start, side.slope, side.base}; }
 
-nb::object rise(const BoundTree& own) {
-  return of_nodes(own, [](const Node& node) { return numbers_of(node.membership.rise); });
+nb::object rise(const BoundTree& bound) {
+  return of_nodes(bound, [](const Node& node) { return numbers_of(node.membership.rise); });
 }
 
-nb::object fall(const BoundTree& own) {
-  return of_nodes(own, [](const Node& node) { return numbers_of(node.membership.fall); });
+nb::object fall(const BoundTree& bound) {
+  return of_nodes(bound, [](const Node& node) { return numbers_of(node.membership.fall); });
 }
 
-nb::object gate(const BoundTree& own) {
-  return of_nodes(own, [](const Node& node) { return std::array{node.gate.low, node.gate.high, node.gate.slope}; });
+nb::object gate(const BoundTree& bound) {
+  return of_nodes(bound, [](const Node& node) { return std::array{node.gate.low, node.gate.high, node.gate.slope}; });
 }
 
-nb::object is_split(const BoundTree& own) {
-  auto* values = new bool[own.size()];
+nb::object is_split(const BoundTree& bound) {
+  auto* values = new bool[bound.size()];
   nb::capsule owner(values, [](void* p) noexcept { delete[] static_cast<bool*>(p); });
-  for (std::size_t o = 0; o < own.size(); ++o) values[o] = own.tree().is_split(o);
-  return nb::cast(nb::ndarray<nb::numpy, bool>(values, {own.size()}, owner));
+  for (std::size_t o = 0; o < bound.size(); ++o) values[o] = bound.tree().is_split(o);
+  return nb::cast(nb::ndarray<nb::numpy, bool>(values, {bound.size()}, owner));
 }
 
-void fire(const BoundTree& own, const Matrix& x, bool gated, int n_threads, OutMatrix out) {
-  own.check(x);
-  require(out.shape(0) == x.shape(0) && out.shape(1) == own.size(), "out must have shape (n_rows, n_nodes).");
+void fire(const BoundTree& bound, const Matrix& x, bool gated, int n_threads, OutMatrix out) {
+  bound.check(x);
+  require(out.shape(0) == x.shape(0) && out.shape(1) == bound.size(), "out must have shape (n_rows, n_nodes).");
   nb::gil_scoped_release no_gil;
-  fire_nodes(own.tree(), view(x), gated, n_threads, out.data());
+  fire_nodes(bound.tree(), view(x), gated, n_threads, out.data());
 }
 
-void residual(const BoundTree& own, const CMatrix& mean, const CMatrix& precision, const Matrix& x, int n_threads,
+void residual(const BoundTree& bound, const CMatrix& mean, const CMatrix& precision, const Matrix& x, int n_threads,
               OutMatrix out) {
-  own.check(x);
+  bound.check(x);
   for (const auto* matrix : {&mean, &precision})
-    require(matrix->shape(0) == own.size() && matrix->shape(1) == x.shape(1),
+    require(matrix->shape(0) == bound.size() && matrix->shape(1) == x.shape(1),
             "mean and precision must have shape (n_nodes, n_features).");
   require(out.shape(0) == x.shape(0) && out.shape(1) == x.shape(1), "out must have the shape of X.");
   nb::gil_scoped_release no_gil;
-  ferl::residual(own.tree(), view(x), mean.data(), precision.data(), n_threads, out.data());
+  ferl::residual(bound.tree(), view(x), mean.data(), precision.data(), n_threads, out.data());
 }
 
-void support_deficit(const BoundTree& own, const Matrix& x, int n_threads, OutMatrix out) {
-  own.check(x);
+void support_deficit(const BoundTree& bound, const Matrix& x, int n_threads, OutMatrix out) {
+  bound.check(x);
   require(out.shape(0) == x.shape(0) && out.shape(1) == x.shape(1), "out must have the shape of X.");
   nb::gil_scoped_release no_gil;
-  ferl::support_deficit(own.tree(), view(x), n_threads, out.data());
+  ferl::support_deficit(bound.tree(), view(x), n_threads, out.data());
 }
 
-void open_radius(const BoundTree& own, const Matrix& x, const Vector& scale, int n_threads, OutVector out) {
-  own.check_box(x, scale);
+void open_radius(const BoundTree& bound, const Matrix& x, const Vector& scale, int n_threads, OutVector out) {
+  bound.check_box(x, scale);
   require(out.shape(0) == x.shape(0), "out needs one number per row of X.");
   nb::gil_scoped_release no_gil;
-  ferl::open_radius(own.tree(), view(x), scale.data(), n_threads, out.data());
+  ferl::open_radius(bound.tree(), view(x), scale.data(), n_threads, out.data());
 }
 
 }  // namespace

@@ -67,8 +67,8 @@ nb::dict grown_arrays(GrownTree grown) {
   out["share"] = to_numpy(std::move(grown.share), {n});
   std::vector<double> category;
   std::vector<std::int32_t> category_start{0};
-  for (const auto& own : grown.category) {
-    category.insert(category.end(), own.begin(), own.end());
+  for (const auto& node_categories : grown.category) {
+    category.insert(category.end(), node_categories.begin(), node_categories.end());
     category_start.push_back(static_cast<std::int32_t>(category.size()));
   }
   const std::size_t n_memberships = category.size();

@@ -4,8 +4,8 @@
 namespace ferl {
 
 template <class... Vector>
-void free_memory(Vector&... own) {
-  (Vector().swap(own), ...);
+void free_memory(Vector&... vectors) {
+  (Vector().swap(vectors), ...);
 }
 
 }  // namespace ferl

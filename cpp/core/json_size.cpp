@@ -5,12 +5,12 @@
 namespace ferl {
 
 JsonSize json_size(std::string_view text) {
-  JsonSize found;
+  JsonSize size;
   std::size_t depth = 0;
   bool is_text = false;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char letter = text[i];
-    found.highest_byte = std::max(found.highest_byte, static_cast<unsigned char>(letter));
+    size.highest_byte = std::max(size.highest_byte, static_cast<unsigned char>(letter));
     if (is_text) {
       if (letter == '\\') ++i;  // whatever follows is part of the text, a quote among others
       if (letter == '"') is_text = false;
@@ -19,23 +19,23 @@ JsonSize json_size(std::string_view text) {
     switch (letter) {
       case '"':
         is_text = true;
-        ++found.n_texts;
+        ++size.n_texts;
         break;
       case '[':
       case '{':
-        ++(letter == '[' ? found.n_lists : found.n_objects);
-        found.depth = std::max(found.depth, ++depth);
+        ++(letter == '[' ? size.n_lists : size.n_objects);
+        size.depth = std::max(size.depth, ++depth);
         break;
       case ']':
       case '}':
         if (depth > 0) --depth;  // one too many is the parser's to refuse
         break;
-      case ':': ++found.n_pairs; break;
-      case ',': ++found.n_separators; break;
+      case ':': ++size.n_pairs; break;
+      case ',': ++size.n_separators; break;
       default: break;
     }
   }
-  return found;
+  return size;
 }
 
 }  // namespace ferl

@@ -151,9 +151,9 @@ struct Kernels {
   void (*add_to_runs)(const RunTable& table, double* least_of_run, double* least_of_place);
   // value -= of_run + of_place; the least and the largest of all.
   void (*take_from_runs)(const RunTable& table, double* least, double* largest);
-  // Sums of own, own * z and own * z^2, each rounded to an integer by itself, with z = (value - centre) * scale;
+  // Sums of weight, weight * z and weight * z^2, each rounded to an integer by itself, with z = (value - centre) * scale;
   // missing values add nothing. n is a whole number of vectors; no product may exceed 2^50.
-  void (*sum_powers)(std::size_t n, const double* value, const double* own, double centre, double scale,
+  void (*sum_powers)(std::size_t n, const double* value, const double* weight, double centre, double scale,
                      std::int64_t* sums);
 };
 

@@ -39,9 +39,9 @@ std::vector<FlipSearch::Stretch> FlipSearch::stretches(int outward) const {
   const double last = points.back();
   points.push_back(last + outward * 1e-9 * (std::abs(last) + corners_.reach + std::numeric_limits<double>::min()));
   points.push_back(outward * kFar);
-  std::vector<Stretch> found;
-  for (std::size_t i = points.size(); i-- > 1;) found.push_back({points[i - 1], points[i], true});
-  return found;
+  std::vector<Stretch> stretches;
+  for (std::size_t i = points.size(); i-- > 1;) stretches.push_back({points[i - 1], points[i], true});
+  return stretches;
 }
 
 // Removes the nearest stretches that one proof covers; a bisection finds their number.

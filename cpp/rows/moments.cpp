@@ -113,9 +113,9 @@ void Moments::add(const TableView& table, int n_threads, Monitor& monitor) {
     {
       const std::lock_guard<std::mutex> lock(mutex);
       if (!idle.empty()) {
-        Tally& own = *idle.back();
+        Tally& tally = *idle.back();
         idle.pop_back();
-        return own;
+        return tally;
       }
     }
     Tally none = no_rows();
@@ -170,9 +170,9 @@ void Moments::add_features(std::size_t node, const Block& block, Piece& piece, c
   const std::size_t n = firing.size, n_padded = (n + kLanes - 1) / kLanes * kLanes, n_columns = half_.size();
   const std::int64_t* units = piece.units.data() + block.first;
   bool same_weight = true;
-  std::array<double, kBlockRows + kLanes> own{}, value{};
+  std::array<double, kBlockRows + kLanes> weight{}, value{};
   for (std::size_t i = 0; i < n; ++i) {
-    own[i] = firing.phi[i] * kPerFiringUnit;
+    weight[i] = firing.phi[i] * kPerFiringUnit;
     same_weight = same_weight && units[firing.row[i]] == units[firing.row[0]];
   }
   for (std::size_t j = 0; j < n_columns; ++j) {
@@ -183,14 +183,14 @@ void Moments::add_features(std::size_t node, const Block& block, Piece& piece, c
     // Values lie within their range, so no term is above 2^50 and the sum of a block's 256 fits into 64 bits.
     if (same_weight) {  // as nearly always: one multiplication for all rows, with the same result
       std::int64_t terms[3] = {0, 0, 0};
-      kernels().sum_powers(n_padded, value.data(), own.data(), centre, scale, terms);
+      kernels().sum_powers(n_padded, value.data(), weight.data(), centre, scale, terms);
       for (int power = 0; power < 3; ++power) sums[power] = static_cast<Sum>(terms[power]) * units[firing.row[0]];
     } else {
       for (std::size_t i = 0; i < n; ++i) {
         if (is_missing(value[i])) continue;
-        const double z = (value[i] - centre) * scale, product = own[i] * z;
+        const double z = (value[i] - centre) * scale, product = weight[i] * z;
         const Sum unit = units[firing.row[i]];
-        sums[0] += unit * to_integer(own[i]);
+        sums[0] += unit * to_integer(weight[i]);
         sums[1] += unit * to_integer(product);
         sums[2] += unit * to_integer(product * z);
       }
@@ -232,14 +232,14 @@ void Moments::add(const MomentSums& sums, const ExemplarTable& exemplars, std::u
 }
 
 void Moments::add(const MomentSums& sums) {
-  MomentSums& own = tally_.sums;
-  add_to(own.of_class, sums.of_class);
-  add_to(own.first, sums.first);
-  add_to(own.second, sums.second);
-  add_to(own.known, sums.known);
-  for (std::size_t o = 0; o < own.low.size(); ++o) {
-    own.low[o] = std::min(own.low[o], sums.low[o]);
-    own.high[o] = std::max(own.high[o], sums.high[o]);
+  MomentSums& total = tally_.sums;
+  add_to(total.of_class, sums.of_class);
+  add_to(total.first, sums.first);
+  add_to(total.second, sums.second);
+  add_to(total.known, sums.known);
+  for (std::size_t o = 0; o < total.low.size(); ++o) {
+    total.low[o] = std::min(total.low[o], sums.low[o]);
+    total.high[o] = std::max(total.high[o], sums.high[o]);
   }
 }
 

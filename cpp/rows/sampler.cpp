@@ -94,7 +94,7 @@ void Sampler::add(const TableView& table, std::uint64_t first_place, int n_threa
 void Sampler::reserve(std::size_t n) {
   const std::size_t wanted = std::min(held_.size() + n, compact_above_);
   if (wanted <= held_.key.capacity() || wanted < 2 * held_.size()) return;
-  for (auto* own : {&held_.key, &held_.place, &held_.count}) own->reserve(wanted);
+  for (auto* list : {&held_.key, &held_.place, &held_.count}) list->reserve(wanted);
   held_.y.reserve(wanted);
   held_.weight.reserve(wanted);
   held_.x.reserve(wanted * options_.n_columns);
@@ -135,14 +135,14 @@ void Sampler::lower_bounds(const TableView& table, const std::vector<std::uint64
   for (const std::size_t n : n_of_class) limits.emplace_back(n, options_.n_class_rows);
   limits.emplace_back(std::accumulate(n_of_class.begin(), n_of_class.end(), std::size_t{0}), options_.n_rows);
   over_pieces([&](std::size_t first, std::size_t size) {
-    std::vector<std::vector<KeyedRow>> found(limits.size());
+    std::vector<std::vector<KeyedRow>> below(limits.size());
     for (std::size_t i = first; i < first + size; ++i) {
       if (!(table.weight[i] > 0)) continue;
       for (const std::size_t place : {static_cast<std::size_t>(table.y[i]), limits.size() - 1})
-        if (limits[place].is_below_guess(keys[i])) found[place].push_back({keys[i], 0});
+        if (limits[place].is_below_guess(keys[i])) below[place].push_back({keys[i], 0});
     }
     const std::lock_guard<std::mutex> lock(mutex_);
-    for (std::size_t place = 0; place < limits.size(); ++place) limits[place].add(found[place]);
+    for (std::size_t place = 0; place < limits.size(); ++place) limits[place].add(below[place]);
   });
   bound_ = std::min(bound_.load(), limits.back().limit());
   for (std::size_t c = 0; c < n_of_class.size(); ++c)
@@ -151,19 +151,19 @@ void Sampler::lower_bounds(const TableView& table, const std::vector<std::uint64
 
 void Sampler::take_piece(const TableView& table, std::uint64_t first_place, std::size_t first, std::size_t n,
                          const std::uint64_t* keys) {
-  Candidates found;
+  Candidates candidates;
   for (std::size_t i = 0; i < n; ++i) {
     const std::size_t row = first + i;
     if (!(table.weight[row] > 0) || !may_enter(keys[i], table.y[row])) continue;
-    found.key.push_back(keys[i]);
-    found.place.push_back(first_place + row);
-    found.count.push_back(1);
-    found.y.push_back(table.y[row]);
-    found.weight.push_back(table.weight[row]);
-    for (std::size_t j = 0; j < options_.n_columns; ++j) found.x.push_back(canonical_value(table.x(row, j)));
+    candidates.key.push_back(keys[i]);
+    candidates.place.push_back(first_place + row);
+    candidates.count.push_back(1);
+    candidates.y.push_back(table.y[row]);
+    candidates.weight.push_back(table.weight[row]);
+    for (std::size_t j = 0; j < options_.n_columns; ++j) candidates.x.push_back(canonical_value(table.x(row, j)));
   }
   const std::lock_guard<std::mutex> lock(mutex_);
-  add(found);
+  add(candidates);
 }
 
 void Sampler::add(const Candidates& candidates) {
@@ -209,7 +209,7 @@ std::vector<std::size_t> Sampler::by_key() const {
   RowSorter{}(sorted);
   std::vector<std::size_t> order;
   order.reserve(sorted.size());
-  for (const KeyedRow& own : sorted) order.push_back(own.row);
+  for (const KeyedRow& keyed : sorted) order.push_back(keyed.row);
   for (std::size_t from = 0, to; from < order.size(); from = to) {  // few share a key
     for (to = from + 1; to < order.size() && sorted[to].key == sorted[from].key;) ++to;
     if (to == from + 1) continue;
@@ -231,19 +231,19 @@ std::vector<Sampler::Kept> Sampler::choose() {
   std::size_t n_distinct = 0;
   bool keeps = false;
   for (std::size_t i = 0; i < order.size(); ++i) {
-    const std::size_t own = order[i];
-    if (i == 0 || !same_row(own, order[i - 1])) {
-      const Label y = held_.y[own];
+    const std::size_t held = order[i];
+    if (i == 0 || !same_row(held, order[i - 1])) {
+      const Label y = held_.y[held];
       keeps = n_distinct < options_.n_rows || of_class[y] < options_.n_class_rows;
-      if (++n_distinct == options_.n_rows) bound_ = std::min(bound_.load(), held_.key[own]);
-      if (++of_class[y] == options_.n_class_rows) class_bound_[y] = std::min(class_bound_[y].load(), held_.key[own]);
-    } else if (held_.weight[own] == held_.weight[order[i - 1]]) {
+      if (++n_distinct == options_.n_rows) bound_ = std::min(bound_.load(), held_.key[held]);
+      if (++of_class[y] == options_.n_class_rows) class_bound_[y] = std::min(class_bound_[y].load(), held_.key[held]);
+    } else if (held_.weight[held] == held_.weight[order[i - 1]]) {
       if (!keeps) continue;
-      kept.back().count += held_.count[own];
-      kept.back().place = std::min(kept.back().place, held_.place[own]);
+      kept.back().count += held_.count[held];
+      kept.back().place = std::min(kept.back().place, held_.place[held]);
       continue;
     }
-    if (keeps) kept.push_back({own, held_.count[own], held_.place[own]});
+    if (keeps) kept.push_back({held, held_.count[held], held_.place[held]});
   }
   return kept;
 }
@@ -254,14 +254,14 @@ void Sampler::compact() {
   const std::vector<Kept> kept = choose();
   Candidates next;
   next.x.reserve(kept.size() * d);
-  for (const auto& [own, count, place] : kept) {
-    next.key.push_back(held_.key[own]);
+  for (const auto& [held, count, place] : kept) {
+    next.key.push_back(held_.key[held]);
     next.place.push_back(place);
     next.count.push_back(count);
-    next.y.push_back(held_.y[own]);
-    next.weight.push_back(held_.weight[own]);
-    next.x.insert(next.x.end(), held_.x.begin() + static_cast<std::ptrdiff_t>(own * d),
-                  held_.x.begin() + static_cast<std::ptrdiff_t>((own + 1) * d));
+    next.y.push_back(held_.y[held]);
+    next.weight.push_back(held_.weight[held]);
+    next.x.insert(next.x.end(), held_.x.begin() + static_cast<std::ptrdiff_t>(held * d),
+                  held_.x.begin() + static_cast<std::ptrdiff_t>((held + 1) * d));
   }
   held_ = std::move(next);
   is_compact_ = true;
@@ -281,21 +281,21 @@ Sample Sampler::finish(int n_threads) {
   sample.n_classes = options_.n_classes;
   sample.n_categories = options_.n_categories;
   std::vector<Row> first;  // of each distinct row among the candidates
-  for (auto* own : {&sample.key, &sample.place}) own->reserve(kept.size());
+  for (auto* list : {&sample.key, &sample.place}) list->reserve(kept.size());
   sample.y.reserve(kept.size());
   sample.weight.reserve(kept.size());
   first.reserve(kept.size());
-  for (const auto& [own, count, place] : kept) {
-    const double weight = held_.weight[own] * static_cast<double>(count);
-    if (!first.empty() && same_row(own, first.back())) {  // by ascending weight: the sum is the same however they came
+  for (const auto& [held, count, place] : kept) {
+    const double weight = held_.weight[held] * static_cast<double>(count);
+    if (!first.empty() && same_row(held, first.back())) {  // by ascending weight: the sum is the same however they came
       sample.weight.back() += weight;
       sample.place.back() = std::min(sample.place.back(), place);
       continue;
     }
-    first.push_back(static_cast<Row>(own));
-    sample.key.push_back(held_.key[own]);
+    first.push_back(static_cast<Row>(held));
+    sample.key.push_back(held_.key[held]);
     sample.place.push_back(place);
-    sample.y.push_back(held_.y[own]);
+    sample.y.push_back(held_.y[held]);
     sample.weight.push_back(weight);
   }
   const std::size_t n = sample.n_rows = first.size();

@@ -61,7 +61,7 @@ class Sampler {
  private:
   // A candidate of the sample: its place among those held, how many rows it stands for, and the first of these.
   struct Kept {
-    std::size_t own;
+    std::size_t held;
     std::uint64_t count, place;
   };
 

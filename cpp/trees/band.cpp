@@ -131,13 +131,13 @@ Band band_of(const SortedRows& rows, const Cut& cut, const Resamples& resamples,
 double largest(const std::vector<double>& values) { return *std::max_element(values.begin(), values.end()); }
 
 // Sum over classes of own * log(share on this side / share in the node): this side's part of the decrease of entropy.
-double divergence(const std::vector<double>& own, double own_weight, const std::vector<double>& all, double weight) {
+double divergence(const std::vector<double>& side, double side_weight, const std::vector<double>& all, double weight) {
   double sum = 0;
-  for (std::size_t c = 0; c < own.size(); ++c) {
-    if (!(own[c] > 0) || !(all[c] > 0)) continue;
+  for (std::size_t c = 0; c < side.size(); ++c) {
+    if (!(side[c] > 0) || !(all[c] > 0)) continue;
     // Not more than if this side had all of the class: where it has, rounding may say so.
-    const double ratio = std::min(own[c] / all[c], 1.0) * weight / own_weight;
-    if (ratio >= kLeastRatio) sum += own[c] * short_logarithm(ratio);
+    const double ratio = std::min(side[c] / all[c], 1.0) * weight / side_weight;
+    if (ratio >= kLeastRatio) sum += side[c] * short_logarithm(ratio);
   }
   return sum;
 }

@@ -112,14 +112,14 @@ class Differences {
 
   // The difference of the category that differs most, by its weight, without its part along a direction.
   std::vector<double> most_left(const std::vector<double>& direction) const {
-    std::vector<double> most(n_classes_, 0.0), own(n_classes_);
+    std::vector<double> most(n_classes_, 0.0), across(n_classes_);
     const double square = product(direction, direction.data());
     double size_of_most = 0;
     for (std::size_t i = 0; i < weight_.size(); ++i) {
       const double along = product(direction, away(i)) / square;
-      for (std::size_t c = 0; c < n_classes_; ++c) own[c] = away(i)[c] - along * direction[c];
-      const double size = weight_[i] * product(own, own.data());
-      if (size > size_of_most * kBetter) size_of_most = size, most = own;
+      for (std::size_t c = 0; c < n_classes_; ++c) across[c] = away(i)[c] - along * direction[c];
+      const double size = weight_[i] * product(across, across.data());
+      if (size > size_of_most * kBetter) size_of_most = size, most = across;
     }
     return most;
   }
@@ -162,8 +162,9 @@ std::vector<double> scores_of(const Tally& tally, const std::vector<double>& dir
   const double prior = kPriorRows * product(direction, total.data()) / weight;
   std::vector<double> scores;
   for (std::size_t i = 0; i < tally.size(); ++i) {
-    const double own = tally.weight(i);
-    scores.push_back(own > 0 ? (product(direction, tally.of(i)) + prior) / (own + kPriorRows) : kNaN);
+    const double category_weight = tally.weight(i);
+    scores.push_back(category_weight > 0 ? (product(direction, tally.of(i)) + prior) / (category_weight + kPriorRows)
+                                         : kNaN);
   }
   return scores;
 }

@@ -263,8 +263,8 @@ class Grower {
       for (std::size_t i = 0; i < sample_.n_rows; ++i) row_in_node_.back()[i] = {0.0, sample_.y[i]};
     }
     pool_.run(batch.size(), is_worth, [&](std::size_t k) { score(batch[k], row_in_node_[k]); });
-    for (const std::size_t own : batch)
-      if (nodes_[own].best.column >= 0) queue_.push({nodes_[own].best.gain, true, own});
+    for (const std::size_t node : batch)
+      if (nodes_[node].best.column >= 0) queue_.push({nodes_[node].best.gain, true, node});
   }
 
   void score(std::size_t index, std::vector<RowInNode>& row_in_node) {
@@ -382,11 +382,11 @@ class Grower {
     }
     pool_.run(orders.columns.size(), true, [&](std::size_t k) {
       for (std::size_t side = 0; side < 2; ++side)
-        if (const auto& own = children[side].orders) {
-          own->make_list(k);
+        if (const auto& lists = children[side].orders) {
+          lists->make_list(k);
           take_rows(
-              orders.list(k), orders.n_rows, [&](Row r) { return (sides[r] >> side & 1) != 0; }, own->n_rows,
-              own->list(k));
+              orders.list(k), orders.n_rows, [&](Row r) { return (sides[r] >> side & 1) != 0; }, lists->n_rows,
+              lists->list(k));
         }
       orders.free_list(k);
     });

@@ -28,8 +28,8 @@ bool begins_split(const Tree& tree, std::size_t o) {
          same(left.gate, right.gate);
 }
 
-double advantage(double s, double own, double others) {
-  const double kept = (1 - s) + s * own;
+double advantage(double s, double share, double others) {
+  const double kept = (1 - s) + s * share;
   if (!(kept > 0)) return -kInfinity;
   return s > 0 ? std::log(kept / ((1 - s) + s * others)) : 0.0;
 }
@@ -124,17 +124,17 @@ bool LabelProof::ahead_by_lines(Label c, Label j, double share) {
   return base + least() > tolerance(sources_.n_classes, magnitude);
 }
 
-LabelProof::Line LabelProof::below_advantage(std::size_t o, double own, double others, double share) const {
+LabelProof::Line LabelProof::below_advantage(std::size_t o, double label_share, double others, double share) const {
   const auto [low, high] = believed(o);
-  if (own > others) {
+  if (label_share > others) {
     const double s = low + share * (centre_[o] * sources_.reliability[o] - low);
-    const double slope = (own - others) / (((1 - s) + s * own) * ((1 - s) + s * others));
-    if (slope < 1e6) return {slope, advantage(s, own, others) - slope * s};
+    const double slope = (label_share - others) / (((1 - s) + s * label_share) * ((1 - s) + s * others));
+    if (slope < 1e6) return {slope, advantage(s, label_share, others) - slope * s};
   }
-  const double at_low = advantage(low, own, others);
+  const double at_low = advantage(low, label_share, others);
   if (high == low) return {0, at_low};
-  const double at_high = advantage(high, own, others), worse = std::min(at_low, at_high);
-  if (own > others || !std::isfinite(worse)) return {0, worse};
+  const double at_high = advantage(high, label_share, others), worse = std::min(at_low, at_high);
+  if (label_share > others || !std::isfinite(worse)) return {0, worse};
   const double slope = (worse - at_low) / (high - low);
   return {slope, at_low - slope * low};
 }
@@ -197,11 +197,11 @@ double LabelProof::least_on_path(Label c, Label j, std::size_t end) const {
   for (const std::size_t o : path_) certain = std::max(certain, ratios(o).low * p(o, c));
   double least = path_.empty() ? 1 : kInfinity;
   for (const std::size_t o : path_) {
-    const double own = p(o, c);
+    const double share_of_c = p(o, c);
     const auto [low, high] = ratios(o);
-    const double reached = own > 0 ? std::clamp(certain / own, low, high) : high;
+    const double reached = share_of_c > 0 ? std::clamp(certain / share_of_c, low, high) : high;
     for (const double ratio : {low, reached, high})
-      least = std::min(least, (1 + std::max(certain, ratio * own)) / (1 + ratio * p(o, j)));
+      least = std::min(least, (1 + std::max(certain, ratio * share_of_c)) / (1 + ratio * p(o, j)));
   }
   return std::log(least);
 }

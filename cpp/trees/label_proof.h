@@ -55,7 +55,7 @@ class LabelProof {
   bool ahead_in_vote(Label c, Label j);
   bool ahead_termwise(Label c, Label j) const;
   bool ahead_by_lines(Label c, Label j, double share);
-  Line below_advantage(std::size_t o, double own, double others, double share) const;
+  Line below_advantage(std::size_t o, double label_share, double others, double share) const;
   double least();
   double least_of_split(std::size_t left) const;
   bool ahead_in_odds(Label c, Label j);

@@ -16,8 +16,8 @@ constexpr std::size_t kLarge = 200'000;  // pairs of row and feature: 800 kB of 
 Orders::Orders(std::size_t n, std::vector<Column> of) : n_rows(n), columns(std::move(of)) {
   per_piece_ = n * columns.size() < kLarge ? std::max<std::size_t>(2, columns.size()) : 1;
   piece_.resize((columns.size() + per_piece_ - 1) / per_piece_);
-  for (auto& own : piece_)
-    if (!is_large()) own.resize(n_rows * columns.size());
+  for (auto& piece : piece_)
+    if (!is_large()) piece.resize(n_rows * columns.size());
 }
 
 void Orders::keep(std::size_t n_lists) {

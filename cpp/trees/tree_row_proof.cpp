@@ -14,7 +14,7 @@ TreeRowProof::TreeRowProof(const Tree& tree, const Sources& sources, const Matri
 // Covers all conditions on the column that some value of it can meet. A column matters if it decides how strongly any
 // source fires.
 Corners TreeRowProof::corners(Column column) {
-  Corners found;
+  Corners corners;
   proof_.box.set_interval(column, {-kInfinity, kInfinity});
   proof_.walk();
   proof_.box.set_interval(column, {row_[column], row_[column]});
@@ -22,20 +22,20 @@ Corners TreeRowProof::corners(Column column) {
   for (const std::size_t o : proof_.box.reached) {
     const Node& node = tree_.nodes[o];
     if (node.column == column) {
-      add_corners(node, found);
+      add_corners(node, corners);
       end = std::max(end, node.end);
     }
-    found.matters = found.matters || (o < end && sources_.is_source[o]);
+    corners.matters = corners.matters || (o < end && sources_.is_source[o]);
   }
-  return found;
+  return corners;
 }
 
 // Proofs hold wherever corners are; between corners they are tight.
-void TreeRowProof::add_corners(const Node& node, Corners& found) const {
-  add_bends(node.membership, found.at);
+void TreeRowProof::add_corners(const Node& node, Corners& corners) const {
+  add_bends(node.membership, corners.at);
   if (!sources_.gated || !(node.gate.slope > 0)) return;
-  add_bends(node.gate, found.at);
-  found.reach = std::max(found.reach, 1 / node.gate.slope);
+  add_bends(node.gate, corners.at);
+  corners.reach = std::max(corners.reach, 1 / node.gate.slope);
 }
 
 bool TreeRowProof::keeps_label(Column column, Interval values) {

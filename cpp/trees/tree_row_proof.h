@@ -20,7 +20,7 @@ class TreeRowProof : public RowProof {
   Label label_at(Column column, double value) override;
 
  private:
-  void add_corners(const Node& node, Corners& found) const;
+  void add_corners(const Node& node, Corners& corners) const;
 
   const Tree& tree_;
   const Sources& sources_;

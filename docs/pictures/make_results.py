@@ -97,8 +97,8 @@ def with_one_ebm(rows: Mapping[str, str], table: Table) -> dict[str, str]:
 
 def number(cell: str) -> float:
     """The first number of a cell: 87.30 of '87.30±10.4 [83.23]'; NaN of an empty cell."""
-    found = re.match(r"-?[\d.]+", cell)
-    return float(found[0]) if found else np.nan
+    result = re.match(r"-?[\d.]+", cell)
+    return float(result[0]) if result else np.nan
 
 
 def column(table: Table, name: str) -> dict[str, float]:
@@ -133,13 +133,13 @@ def main_table() -> str:
     lines.append("|---|---:|---:|---:|---:|---:|---:|")
     order = sorted(with_one_ebm(METHODS, frontier), key=lambda m: -number(frontier[m]["Acc %"]))
     for method in order:
-        row, own = frontier[method], sets.get(method, {})
+        row, set_figures = frontier[method], sets.get(method, {})
         cells = [
             f"{number(row[name]):.{digits}f}" for name, digits in (("Acc %", 2), ("AURC x100", 2), ("ECE x100", 1))
         ]
         size = number(row["Rules"])
         cells.append("" if np.isnan(size) else f"{size:,.0f}")
-        cells += [f"{number(own[name]):.2f}" if own else "" for name in ("Coverage", "Set size")]
+        cells += [f"{number(set_figures[name]):.2f}" if set_figures else "" for name in ("Coverage", "Set size")]
         name = f"**{METHODS[method]}**" if method.partition(" with")[0] == "FERL-wide" else METHODS[method]
         lines.append(f"| {name} | {' | '.join(cells)} |")
     return "\n".join(lines)

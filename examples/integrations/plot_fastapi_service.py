@@ -1,6 +1,6 @@
 """
-A web service that says when not to trust it
-============================================
+A web service that warns when not to trust it
+=============================================
 
 A FastAPI service whose answers carry a set of classes, the reasons and the novelty of a row, with a JSON schema that
 is made from the model's table. The service itself is ``examples/service/service.py``; ``load_test.py`` beside it

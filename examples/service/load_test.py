@@ -40,7 +40,8 @@ class TreeAnswer(BaseModel):
 def create_tree_app(tree: Any, types: dict[str, Any]) -> FastAPI:
     """Make a service of scikit-learn's tree, with the same checks of rows."""
     row_type: Any = create_model(
-        "Row", **{f"f{j}": (own | None, Field(default=None, alias=name)) for j, (name, own) in enumerate(types.items())}
+        "Row",
+        **{f"f{j}": (kind | None, Field(default=None, alias=name)) for j, (name, kind) in enumerate(types.items())},
     )
     app = FastAPI()
 
@@ -48,7 +49,7 @@ def create_tree_app(tree: Any, types: dict[str, Any]) -> FastAPI:
         table = np.array([list(row.model_dump(by_alias=True).values()) for row in rows], dtype=float)
         probability = tree.predict_proba(table)
         labels = tree.classes_[probability.argmax(axis=1)]
-        return [TreeAnswer(label=own, probability=list(p)) for own, p in zip(labels, probability, strict=True)]
+        return [TreeAnswer(label=label, probability=list(p)) for label, p in zip(labels, probability, strict=True)]
 
     answers.__annotations__ = {"rows": list[row_type], "return": list[TreeAnswer]}
     app.post("/answers")(answers)
@@ -112,15 +113,15 @@ def wait_for(port: int, server: Any, seconds: float = 60.0) -> None:
 
 def main(n_requests: int) -> None:
     """Print the table."""
-    found = {
+    result = {
         "scikit-learn's tree": milliseconds("tree", n_requests),
         "ferl: sets and novelty": milliseconds("ferl", n_requests, "/answers?reasons=0"),
         "ferl: and four reasons": milliseconds("ferl", n_requests),
     }
-    tree, tree_work = found["scikit-learn's tree"]
+    tree, tree_work = result["scikit-learn's tree"]
     print(f"{n_requests} requests of one row of 30 features: milliseconds, and as multiples of the tree's")
     print(f"{'':24}{'p50':>8}{'p99':>8}{'work':>8}{'p50':>8}{'p99':>8}{'work':>8}")
-    for name, (taken, work) in found.items():
+    for name, (taken, work) in result.items():
         times = [*np.quantile(taken, (0.5, 0.99)), work]
         ratios = np.array(times) / [*np.quantile(tree, (0.5, 0.99)), tree_work]
         print(f"{name:24}" + "".join(f"{value:8.2f}" for value in [*times, *ratios]))

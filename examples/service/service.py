@@ -55,7 +55,7 @@ class ClassSupport(BaseModel):
 
 
 class Reason(BaseModel):
-    """What spoke for the most probable class and against the second one, compared with the average training row."""
+    """What supported the most probable class against the second one, compared with the average training row."""
 
     name: str = Field(description="A feature, or a rule on several features")
     value: str
@@ -63,7 +63,7 @@ class Reason(BaseModel):
 
 
 class Unusual(BaseModel):
-    """A feature whose value is unlike those of the training rows."""
+    """A feature whose value is unlike the values of the training rows."""
 
     feature: str
     value: bool | int | float | str | None
@@ -116,7 +116,7 @@ def create_app(model: FERLClassifier | str | None = None) -> FastAPI:
     row_type: Any = create_model(
         "Row",
         __config__=ConfigDict(extra="forbid"),
-        **{f"f{j}": (own | None, Field(default=None, alias=name)) for j, (name, own) in enumerate(types.items())},
+        **{f"f{j}": (item | None, Field(default=None, alias=name)) for j, (name, item) in enumerate(types.items())},
     )
     app = FastAPI(title="ferl", description="Rules that justify their answers and say when not to trust them.")
 
@@ -124,7 +124,7 @@ def create_app(model: FERLClassifier | str | None = None) -> FastAPI:
     def refusal(request: Request, error: RequestValidationError) -> JSONResponse:
         # Without the refused values: JSON has no infinity, and an answer that quotes one would fail itself.
         return JSONResponse(
-            {"detail": [{name: own[name] for name in ("type", "loc", "msg")} for own in error.errors()]}, 422
+            {"detail": [{name: item[name] for name in ("type", "loc", "msg")} for item in error.errors()]}, 422
         )
 
     @app.get("/model")
@@ -154,8 +154,8 @@ def column_types(clf: FERLClassifier) -> dict[str, Any]:
     """Return the name of each feature and the type of its values."""
     names = [str(name) for name in getattr(clf, "feature_names_in_", [f"x{j}" for j in range(clf.n_features_in_)])]
     schema = clf.model_.schema
-    found = [column_type(schema.kinds[j], known) for j, known in enumerate(schema.categories)]
-    return dict(zip(names, found, strict=True))
+    result = [column_type(schema.kinds[j], known) for j, known in enumerate(schema.categories)]
+    return dict(zip(names, result, strict=True))
 
 
 def column_type(kind: Any, categories: NDArray[Any] | None) -> Any:
@@ -169,7 +169,7 @@ def column_type(kind: Any, categories: NDArray[Any] | None) -> Any:
         return bool | Number | str  # training had no value: the model takes any for a missing one
     if kind.is_ordered:
         return Literal[tuple(known)]
-    if all(isinstance(own, bool) for own in known):
+    if all(isinstance(item, bool) for item in known):
         return bool
     return str if isinstance(known[0], str) else Number
 
@@ -230,26 +230,26 @@ def plain(value: Any) -> Any:
 
 
 def reasons_for(clf: FERLClassifier, table: Any, order: NDArray[np.intp], n: int) -> list[list[Reason]]:
-    """Return what spoke most for the first and against the second class of each row, in the order of probability."""
-    found: list[list[Reason]] = [[] for _ in order]
-    if not n or order.shape[1] < 2:  # a model of one class has nothing to speak against
-        return found
+    """Return what supported the most probable class of each row most, against the second one."""
+    result: list[list[Reason]] = [[] for _ in order]
+    if not n or order.shape[1] < 2:  # a model of one class has no second one
+        return result
     for best, second in np.unique(order[:, :2], axis=0):
         index = np.flatnonzero((order[:, :2] == (best, second)).all(axis=1))
-        own = table.iloc[index] if isinstance(table, pd.DataFrame) else [table[i] for i in index]
+        rows = table.iloc[index] if isinstance(table, pd.DataFrame) else [table[i] for i in index]
         pair = {"positive": clf.classes_[second], "rival": clf.classes_[best]}
-        for i, codes in zip(index, reason_codes(clf, own, n, **pair), strict=True):
-            found[i] = [Reason(name=code.name, value=code.value, weight=code.lost) for code in codes]
-    return found
+        for i, codes in zip(index, reason_codes(clf, rows, n, **pair), strict=True):
+            result[i] = [Reason(name=code.name, value=code.value, weight=code.lost) for code in codes]
+    return result
 
 
 def as_table(clf: FERLClassifier, types: dict[str, Any], rows: list[dict[str, Any]]) -> Any:
     """Return rows as the table that the model was fitted on had them: a list where its columns had no names."""
     if not hasattr(clf, "feature_names_in_"):
         return [[row[name] for name in types] for row in rows]
-    if all(own is Number for own in types.values()):  # one block of numbers is read ten times faster than columns
+    if all(kind is Number for kind in types.values()):  # one block of numbers is read ten times faster than columns
         return pd.DataFrame(np.array([list(row.values()) for row in rows], dtype=float), columns=list(types))
     return pd.DataFrame(
-        {name: pd.Series([row[name] for row in rows], dtype=TYPES.get(own, object)) for name, own in types.items()},
+        {name: pd.Series([row[name] for row in rows], dtype=TYPES.get(item, object)) for name, item in types.items()},
         copy=False,
     )

@@ -395,7 +395,7 @@ class Answers(Generic[AnyModel]):
 
         Effects compare the row with the average training row: "odds of yes x 12" means that the value of a feature
         multiplies the odds by 12, compared with what this feature contributes on average over the training rows.
-        Changes stay within the training range, as far as the model remembers it.
+        Changes stay within the training range, as far as the model keeps it.
 
         Parameters
         ----------
@@ -450,8 +450,8 @@ class Answers(Generic[AnyModel]):
         >>> from ferl import FERLClassifier
         >>> X, y = load_iris(return_X_y=True)
         >>> clf = FERLClassifier(random_state=0).fit(X, y)
-        >>> found = clf.what_if(X[70], {"x3": 1.5})
-        >>> found.changes, found.after.label
+        >>> change = clf.what_if(X[70], {"x3": 1.5})
+        >>> change.changes, change.after.label
         ((('x3', 1.8, 1.5),), 1)
         """
         model = self._fitted().with_names(feature_names)

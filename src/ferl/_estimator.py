@@ -208,8 +208,8 @@ class FERLEstimator(Answers[AnyModel], ClassifierMixin, ShownAsCard, RemembersVa
         groups: Any = None,
     ) -> Rows:
         """The rows to learn from, checked; subclasses override this for rows elsewhere."""
-        table, schema, found, found_codes = learn_table(self, X, y, self.categorical_features, description)
-        settled, codes = settle_classes(found, found_codes, classes)
+        table, schema, result, found_codes = learn_table(self, X, y, self.categorical_features, description)
+        settled, codes = settle_classes(result, found_codes, classes)
         weight, unit = weights_and_factors(sample_weight, self.class_weight, settled, codes)
         lacks = np.isnan(table[weight > 0]).any(axis=0) if self.missing_conditions else np.zeros(0, dtype=bool)
         missing = tuple(np.flatnonzero(lacks).tolist())
@@ -304,8 +304,8 @@ class FERLEstimator(Answers[AnyModel], ClassifierMixin, ShownAsCard, RemembersVa
     ) -> Block:
         """Rows of some weight as the fitted model reads them, checked; ``as_given``: whether class weights stay."""
         rows, known = check_rows(self, X, is_training=True), self.classes_
-        found, found_codes = learn_labels(self, y, rows.shape, known.tolist())
-        codes = known_codes(found, found_codes, classes, known)
+        result, found_codes = learn_labels(self, y, rows.shape, known.tolist())
+        codes = known_codes(result, found_codes, classes, known)
         weight, _ = weights_and_factors(sample_weight, self.class_weight, known, codes, as_given=as_given)
         return rows_of_weight(Block(rows, codes, weight))
 
@@ -332,8 +332,8 @@ class FERLEstimator(Answers[AnyModel], ClassifierMixin, ShownAsCard, RemembersVa
 
     @classmethod
     def _get_param_names(cls) -> list[str]:
-        found: list[str] = list(_parameter_names(cls))  # type: ignore[arg-type]  # classes can be hashed
-        return found
+        result: list[str] = list(_parameter_names(cls))  # type: ignore[arg-type]  # classes can be hashed
+        return result
 
     def __sklearn_tags__(self) -> Tags:
         tags: Tags = super().__sklearn_tags__()

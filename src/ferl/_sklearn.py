@@ -84,7 +84,7 @@ class ShownAsCard(BaseEstimator):
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
         bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
         # Without HTML where scikit-learn's display is set to text.
-        return bundle | {name: f"{self._card_html()}{own}" for name, own in bundle.items() if name == "text/html"}
+        return bundle | {name: f"{self._card_html()}{item}" for name, item in bundle.items() if name == "text/html"}
 
 
 def check_parameters(estimator: Any) -> None:
@@ -100,8 +100,8 @@ def take_rows(table: Any, rows: Any) -> Any:
 
 def changed_parameters(estimator: Any) -> dict[str, Any]:
     """The parameters of a fitted classifier that differ from the defaults, with their values."""
-    defaults, own = type(estimator)().get_params(), estimator._fitted_parameters()
-    return {name: value for name, value in own.items() if str(value) != str(defaults[name])}
+    defaults, parameters = type(estimator)().get_params(), estimator._fitted_parameters()
+    return {name: value for name, value in parameters.items() if str(value) != str(defaults[name])}
 
 
 def checked_input(estimator: Any, X: Any, reset: bool = False) -> Table:

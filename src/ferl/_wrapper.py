@@ -196,8 +196,8 @@ def unfitted(estimator: Any) -> Any:
 
     A classifier that stays fitted in the clone, inside a ``FrozenEstimator``, keeps its edits.
     """
-    own = clone(estimator)
-    kept = {"": own, **own.get_params()}
+    fresh = clone(estimator)
+    kept = {"": fresh, **fresh.get_params()}
     for name, given in {"": estimator, **estimator.get_params()}.items():
         n_edits = _n_edits(given)
         if n_edits and not _n_edits(kept[name]):
@@ -206,7 +206,7 @@ def unfitted(estimator: Any) -> Any:
                 "the edits. To keep them leave fit out: what calibrates takes a fitted classifier as it is "
                 '(conformalize, calibrate, cv="prefit"). To learn anew pass sklearn.base.clone(classifier).'
             )
-    return own
+    return fresh
 
 
 def _n_edits(estimator: Any) -> int:
@@ -337,8 +337,8 @@ def cross_fit(
             "StratifiedKFold and LeaveOneOut do."
         )
     for seen, unseen in parts:
-        own = rows_of_parameters(table, params=given.to_fit, indices=seen)
-        fitted = unfitted(estimator).fit(take_rows(table, seen), y[seen], **own)
+        parameters = rows_of_parameters(table, params=given.to_fit, indices=seen)
+        fitted = unfitted(estimator).fit(take_rows(table, seen), y[seen], **parameters)
         yield FoldModel(fitted, unseen, take_rows(table, unseen))
 
 

@@ -543,7 +543,7 @@ def read_signal(estimator: Any, X: Any, name: str) -> Floats:
     evidence = evidence_of(estimator, X)
     if name != "learned":
         return evidence_signal(evidence, name)
-    columns = [evidence_signal(evidence, own) for own in SIGNALS if own != "novelty"]
+    columns = [evidence_signal(evidence, item) for item in SIGNALS if item != "novelty"]
     if hasattr(last_step(estimator, X)[0], "novelty"):
         # Novelty has a long tail; its order is what counts.
         columns.append(-np.log1p(np.maximum(novelty_of(estimator, X), 0.0)))

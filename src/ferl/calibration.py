@@ -72,22 +72,22 @@ def fit_map(evidence: Evidence, codes: Ints, method: str, weight: Floats | None 
 
 
 def _fit_temperature(evidence: Evidence, codes: Ints, weight: Floats) -> TemperatureMap:
-    own = (np.arange(len(codes)), codes)
+    at_label = (np.arange(len(codes)), codes)
 
     def as_map(point: Floats) -> TemperatureMap:
         return TemperatureMap(float(np.exp(np.clip(point[0], *np.log(_TEMPERATURES)))), float(np.clip(point[1], 0, 1)))
 
     def log_loss(point: Floats) -> float:
-        probability = as_map(point)(evidence).probability[own]
+        probability = as_map(point)(evidence).probability[at_label]
         return float(-np.average(np.log(np.maximum(probability, Evidence.least_share)), weights=weight))
 
     limits = [tuple(np.log(_TEMPERATURES)), (0.0, 1.0)]
     if not evidence.can_share:
-        best = minimize_scalar(lambda own: log_loss(np.array([own, 1.0])), bounds=limits[0], method="bounded")
+        best = minimize_scalar(lambda item: log_loss(np.array([item, 1.0])), bounds=limits[0], method="bounded")
         return as_map(np.array([best.x, 1.0]))
     options = {"xatol": 1e-4, "fatol": 1e-9}
-    found = minimize(log_loss, np.array([0.0, 0.5]), method="Nelder-Mead", bounds=limits, options=options)
-    return as_map(found.x)
+    result = minimize(log_loss, np.array([0.0, 0.5]), method="Nelder-Mead", bounds=limits, options=options)
+    return as_map(result.x)
 
 
 def _fit_isotonic(evidence: Evidence, codes: Ints, weight: Floats) -> IsotonicMap:
@@ -158,9 +158,9 @@ class VennAbers:
     def of(cls, scores: Floats, happened: NDArray[np.bool_], weight: Floats | None = None) -> Self:
         """From the scores of calibration rows, and whether the event happened for each."""
         counts = np.ones(len(scores)) if weight is None else weight
-        score, own = np.unique(scores[counts > 0], return_inverse=True)
-        total = np.asarray(np.bincount(own, counts[counts > 0]), dtype=np.float64)
-        return cls(score, np.bincount(own, (counts * happened)[counts > 0]) / total, total)
+        score, inverse = np.unique(scores[counts > 0], return_inverse=True)
+        total = np.asarray(np.bincount(inverse, counts[counts > 0]), dtype=np.float64)
+        return cls(score, np.bincount(inverse, (counts * happened)[counts > 0]) / total, total)
 
     def interval(self, scores: Floats) -> Floats:
         """Lower and upper probability of the event for rows of these scores, shape (n_samples, 2)."""
@@ -168,20 +168,20 @@ class VennAbers:
         place, known = np.searchsorted(self.score, scores), np.zeros(len(scores), dtype=bool)
         inside = place < len(self.score)
         known[inside] = self.score[place[inside]] == scores[inside]
-        places, own = np.unique(2 * place + known, return_inverse=True)
-        return np.array([self._at(p // 2, bool(p % 2)) for p in places.tolist()]).reshape(-1, 2)[own]
+        places, inverse = np.unique(2 * place + known, return_inverse=True)
+        return np.array([self._at(p // 2, bool(p % 2)) for p in places.tolist()]).reshape(-1, 2)[inverse]
 
     def _at(self, place: int, known: bool) -> Sequence[float]:
         share, weight = self.share, self.weight
         if not known:
             share, weight = np.insert(share, place, 0.0), np.insert(weight, place, 0.0)
-        found, happened = [], share[place] * weight[place]
+        result, happened = [], share[place] * weight[place]
         for one in (0.0, 1.0):
             more, total = share.copy(), weight.copy()
             total[place] += 1
             more[place] = (happened + one) / total[place]
-            found.append(float(isotonic_regression(more, sample_weight=total)[place]))
-        return found
+            result.append(float(isotonic_regression(more, sample_weight=total)[place]))
+        return result
 
 
 class CalibratedFERL(ClassifierMixin, Wrapper):
@@ -319,7 +319,7 @@ class CalibratedFERL(ClassifierMixin, Wrapper):
         self.map_ = fit_map(evidence, codes, self.method, weight)
         counted = np.where(codes >= 0, weight, 0.0)  # as in the map
         columns = enumerate(evidence.probability.T)
-        self._venn = [VennAbers.of(own, codes == code, counted) for code, own in columns]
+        self._venn = [VennAbers.of(item, codes == code, counted) for code, item in columns]
         return self
 
     def predict_interval(self, X: ArrayLike) -> Floats:
@@ -354,7 +354,7 @@ class CalibratedFERL(ClassifierMixin, Wrapper):
         if scores.shape[1] == 2:
             second = self._venn[1].interval(scores[:, 1])
             return np.stack([1 - second[:, ::-1], second], axis=1)
-        return np.stack([own.interval(column) for own, column in zip(self._venn, scores.T, strict=True)], axis=1)
+        return np.stack([item.interval(column) for item, column in zip(self._venn, scores.T, strict=True)], axis=1)
 
     def predict_evidence(self, X: ArrayLike) -> Evidence:
         """Calibrated evidence: the map moves beliefs and probabilities; ignorance and conflict stay.
@@ -433,5 +433,5 @@ def _aligned(evidence: Evidence, classes: NDArray[Any]) -> Evidence:
         wider[:, columns] = values
         return wider
 
-    arrays = {name: spread(own) for name, own in evidence.arrays().items() if own.ndim == 2}
+    arrays = {name: spread(item) for name, item in evidence.arrays().items() if item.ndim == 2}
     return replace(evidence, classes=classes, **arrays)

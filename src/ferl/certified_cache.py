@@ -142,8 +142,8 @@ class CertifiedCache:
                     if not inside.any():
                         break
             covering = inside.argmax(axis=1)
-            found = inside[np.arange(len(some)), covering]
-            index[first : first + step][found] = covering[found]
+            result = inside[np.arange(len(some)), covering]
+            index[first : first + step][result] = covering[result]
         return index
 
     def _touch(self, index: NDArray[np.intp]) -> None:

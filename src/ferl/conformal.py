@@ -347,8 +347,8 @@ class ConformalFERL(ClassifierMixin, Wrapper):
                 weight = np.minimum(weight / self._unit, _MOST_WEIGHT)
         out = np.empty(scores[0].shape)
         for _, rows, references in self._parts(groups, len(out)):
-            parts = [reference.compare(own[rows]) for own, reference in zip(scores, references, strict=True)]
-            at_least, total = (sum(own) for own in zip(*parts, strict=True))
+            parts = [reference.compare(score[rows]) for score, reference in zip(scores, references, strict=True)]
+            at_least, total = (sum(item) for item in zip(*parts, strict=True))
             above, below = at_least + weight[rows], total + weight[rows]
             out[rows] = np.divide(above, below, out=np.ones_like(out[rows]), where=below > 0)
         return out
@@ -359,11 +359,13 @@ class ConformalFERL(ClassifierMixin, Wrapper):
         references = [reference for _, reference in self._compared]
         if self._group is None:
             return [("", np.ones(n_rows, dtype=bool), references)]
-        named, found = checked_groups(groups, n_rows), []
-        for own in dict.fromkeys(named.tolist()):
-            known = np.asarray(self._group == own)
-            found.append((str(own), np.asarray(named == own), [reference.among(known) for reference in references]))
-        return found
+        named, result = checked_groups(groups, n_rows), []
+        for fromkey in dict.fromkeys(named.tolist()):
+            known = np.asarray(self._group == fromkey)
+            result.append(
+                (str(fromkey), np.asarray(named == fromkey), [reference.among(known) for reference in references])
+            )
+        return result
 
     def _refuse_other_form(self, name: str, was_given: bool, given: Any) -> None:
         """Refuse what calibration rows had and new rows have not, or the other way round."""
@@ -408,9 +410,9 @@ class ConformalFERL(ClassifierMixin, Wrapper):
         p_values = self.predict_p_values(X, sample_weight, groups=groups)
         if self.few_rows == "error":
             compared = [
-                own
+                item
                 for name, _, references in self._parts(groups, len(p_values))
-                for own in groups_of(references, self.classes_, name)
+                for item in groups_of(references, self.classes_, name)
             ]
             for value in alphas:
                 refuse_few_rows(compared, value, "set few_rows='include' to have such classes in every set")

@@ -67,16 +67,16 @@ class BatchDrift:
         """Whether the batch is unlike the training rows, in a sentence or two."""
         expected = self.alpha * self.n_rows
         by_chance = "less than one" if expected < 1 else f"about {expected:,.0f}"
-        found = (
+        result = (
             f"{self.n_novel:,} of {self.n_rows:,} rows are unlike the training rows, where chance explains {by_chance}"
         )
         if self.p_value > _SURE and self.n_rows < self.least_rows:
             rows = "1 row is" if self.n_rows == 1 else f"{self.n_rows} rows are"
-            return f"Verdict: {rows} too few to tell drift; {self.least_rows} would do. {found}."
+            return f"Verdict: {rows} too few to tell drift; {self.least_rows} would do. {result}."
         if self.p_value > _SURE:
-            return f"Verdict: no sign of drift. {found}."
+            return f"Verdict: no sign of drift. {result}."
         named = [f"{spoken(name)} ({percent_text(part)})" for name, part in self.features[:MAX_NAMED]]
-        return f"Verdict: drift. {found}. Most of their novelty comes from {listed(named)}."
+        return f"Verdict: drift. {result}. Most of their novelty comes from {listed(named)}."
 
     def __str__(self) -> str:
         return self.verdict
@@ -214,8 +214,8 @@ class NoveltyDetector(LinkedToDocs, OutlierMixin, BaseEstimator):
             raise ValueError(f"X has {len(table)} rows, but y has shape {labels.shape}. Pass one label for each row.")
         else:
             judges = []
-            for own, held_out in self._splits(len(table)):
-                classifier = self._classifier(is_labelled).fit(take_rows(table, own), take_rows(labels, own))
+            for item, held_out in self._splits(len(table)):
+                classifier = self._classifier(is_labelled).fit(take_rows(table, item), take_rows(labels, item))
                 judges.append(self._judge_of(classifier, take_rows(table, held_out)))
         self.n_calibration_ = sum(len(judge.calibration) for judge in judges)
         self._checked_allowed(self.n_calibration_)
@@ -307,12 +307,12 @@ class NoveltyDetector(LinkedToDocs, OutlierMixin, BaseEstimator):
         """
         p_values, parts = self.p_values(X), self.novelty_attribution(X)
         most = self._checked_allowed(self.n_calibration_) / (self.n_calibration_ + 1)
-        model, rows, found = self.estimator_.model_, self.estimator_._rows(X), []
-        for row, p, own in zip(rows, p_values.tolist(), parts, strict=True):
+        model, rows, result = self.estimator_.model_, self.estimator_._rows(X), []
+        for row, p, part in zip(rows, p_values.tolist(), parts, strict=True):
             shown = f"p = {p:.3f}" if p >= 0.0005 else "p < 0.001"
             what = f"({shown}): {_rank_text(p, self.n_calibration_)}"
-            found.append(f"Novel {what}{_reasons(model, row, own)}." if p <= most else f"Ordinary {what}.")
-        return found
+            result.append(f"Novel {what}{_reasons(model, row, part)}." if p <= most else f"Ordinary {what}.")
+        return result
 
     def drift(self, X: ArrayLike) -> BatchDrift:
         """Whether a batch as a whole is unlike the training rows: more of its rows are novel than chance explains.
@@ -399,9 +399,11 @@ class NoveltyDetector(LinkedToDocs, OutlierMixin, BaseEstimator):
 
     def _classifier(self, is_labelled: bool) -> Any:
         """What is fitted; without labels it keeps more training rows to compare new rows with."""
-        own = FERLClassifier(random_state=self.random_state) if self.estimator is None else unfitted(self.estimator)
-        is_chosen = own.n_exemplars != type(own)().n_exemplars
-        return own if is_labelled or is_chosen else own.set_params(n_exemplars=UNLABELLED_EXEMPLARS)
+        classifier = (
+            FERLClassifier(random_state=self.random_state) if self.estimator is None else unfitted(self.estimator)
+        )
+        is_chosen = classifier.n_exemplars != type(classifier)().n_exemplars
+        return classifier if is_labelled or is_chosen else classifier.set_params(n_exemplars=UNLABELLED_EXEMPLARS)
 
     def _prefit_judge(self, X: ArrayLike) -> Judge:
         try:
@@ -441,8 +443,8 @@ def _least_rows(n_allowed: int, n_compared: int) -> int:
     """Size of the smallest batch that is reported as drift if half of its rows are novel; 0 if no size is enough."""
     n_rows = np.arange(1, _MOST_ROWS + 1)
     by_chance = betabinom.sf((n_rows + 1) // 2 - 1, n_rows, n_allowed, n_compared - n_allowed)
-    told = np.flatnonzero(by_chance <= _SURE)
-    return int(n_rows[told[0]]) if len(told) else 0
+    enough = np.flatnonzero(by_chance <= _SURE)
+    return int(n_rows[enough[0]]) if len(enough) else 0
 
 
 def _rank_text(p_value: float, n_compared: int) -> str:

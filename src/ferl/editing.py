@@ -115,11 +115,11 @@ class EditedFERL(FERLClassifier):
         EditedFERL
         """
         model = self._fitted()
-        rules = [own for own in terms if not isinstance(own, str | tuple)]
+        rules = [term for term in terms if not isinstance(term, str | tuple)]
         record: dict[str, Any] = {"edit": "lock", "rules": []}
         if rules or not terms:
             record["rules"] = [model.numbers[rule] for rule in self._indices(rules)]
-        pictures = [self._picture(own) for own in terms if isinstance(own, str | tuple)]
+        pictures = [self._picture(term) for term in terms if isinstance(term, str | tuple)]
         if pictures:
             record["pictures"] = [_picture_names(model, term) for term in pictures]
         return self._with(replace(model, history=(*model.history, record)))
@@ -140,8 +140,8 @@ class EditedFERL(FERLClassifier):
         EditedFERL
         """
         model, chosen = self._fitted(), self._changeable((rule,))
-        own = centred(weight, len(model.classes))[None]
-        return self._with(reweighted(model, chosen, own, model.prior, {"edit": "set_weight"}))
+        centred_weight = centred(weight, len(model.classes))[None]
+        return self._with(reweighted(model, chosen, centred_weight, model.prior, {"edit": "set_weight"}))
 
     def flatten(self, feature: int | str | tuple[int | str, int | str]) -> Self:
         """Without the curve of a feature, or without the map of two; the prior takes over their average.
@@ -295,8 +295,8 @@ class EditedFERL(FERLClassifier):
             )
         maps = pictures_on(model, index, alone=False)
         self._refuse_locked_pictures(maps)
-        found = made_monotone(model, index, sign, locked_rules(model))
-        return self._with(with_monotone_pictures(found, index, sign))
+        result = made_monotone(model, index, sign, locked_rules(model))
+        return self._with(with_monotone_pictures(result, index, sign))
 
     def refit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, *, ridge: float | None = None
@@ -387,11 +387,11 @@ class EditedFERL(FERLClassifier):
         self._refuse_locked(rules)
         self._refuse_locked_pictures(pictures)
         record = {"edit": name, "feature": str(model.feature_names()[index])}
-        found = dropped(model, rules, True, record, pictures)
+        result = dropped(model, rules, True, record, pictures)
         if model.cases is not None and not alone:  # the feature must not count in the distance of cases either
             counts = [model.feature_of(column) != index for column in range(len(model.cases.per_unit))]
-            found = replace(found, cases=with_average(replace(model.cases, per_unit=model.cases.per_unit * counts)))
-        return self._with(found)
+            result = replace(result, cases=with_average(replace(model.cases, per_unit=model.cases.per_unit * counts)))
+        return self._with(result)
 
     def _picture(self, feature: int | str | tuple[int | str, int | str]) -> int:
         """Index of the curve of a feature, or of the map of two."""
@@ -399,11 +399,11 @@ class EditedFERL(FERLClassifier):
         given = feature if isinstance(feature, tuple) else (feature,)
         if len(given) > 2:
             raise ValueError(f"feature is {shown(feature)}; name one feature for its curve, or two for their map.")
-        wanted = {feature_index(own, model.feature_names()) for own in given}
+        wanted = {feature_index(item, model.feature_names()) for item in given}
         for term, columns in enumerate(() if model.curves is None else model.curves.term_columns):
             if set(columns) == wanted:
                 return term
-        names = " and ".join(shown(model.feature_names()[own]) for own in sorted(wanted))
+        names = " and ".join(shown(model.feature_names()[item]) for item in sorted(wanted))
         what = "curve of" if len(wanted) == 1 else "map of"
         raise ValueError(f"There is no {what} {names} behind the rules; n_curves_ and n_maps_ count what there is.")
 
@@ -481,16 +481,16 @@ def dropped(
         gone = mean_firing(model)[list(rules), None] * old.weight[list(rules)]
         prior = prior + gone.sum(axis=0)
     fewer = old.keep(stays, number[old.node[stays]].astype(np.int32))
-    told = {
+    details = {
         "dropped": [model.numbers[rule] for rule in rules],
         "conditions": [_conditions(model, rule) for rule in rules],
     }
     curves = model.curves
     if pictures and curves is not None:
-        told["pictures"] = [_picture_names(model, term) for term in pictures]
+        details["pictures"] = [_picture_names(model, term) for term in pictures]
         prior = prior + curves.mean(tree)[list(pictures)].sum(axis=0)
         curves = curves.keep([term for term in range(curves.n_terms) if term not in pictures])
-    return _changed(model, record | told, tree=tree.keep(kept), rules=fewer, prior=prior, curves=curves)
+    return _changed(model, record | details, tree=tree.keep(kept), rules=fewer, prior=prior, curves=curves)
 
 
 def reweighted(
@@ -499,12 +499,12 @@ def reweighted(
     """The model with other weights of some rules, shape (n_rules, n_classes), and with another prior."""
     changed = model.rules.weight.copy()
     changed[list(rules)] = weight
-    told = {
+    details = {
         "rules": [model.numbers[rule] for rule in rules],
         "conditions": [_conditions(model, rule) for rule in rules],
         "weights": weight.tolist(),
     }
-    return _changed(model, record | told, rules=replace(model.rules, weight=changed), prior=prior)
+    return _changed(model, record | details, rules=replace(model.rules, weight=changed), prior=prior)
 
 
 def _case_number(case: Any) -> int:
@@ -517,14 +517,16 @@ def _case_number(case: Any) -> int:
 def _without_exemplars(tree: FuzzyTree, rows: Floats) -> FuzzyTree:
     """The tree whose root no longer keeps some rows for novelty: rows that are struck out must not stay in files."""
     profile = tree.profile
-    own = profile.exemplar_row
-    if not len(own):
+    exemplar_row = profile.exemplar_row
+    if not len(exemplar_row):
         return tree
     gone = {row.tobytes() for row in np.where(np.isnan(rows), np.nan, rows + 0.0)}
-    stays = np.array([row.tobytes() not in gone for row in np.where(np.isnan(own), np.nan, own + 0.0)])
+    stays = np.array(
+        [row.tobytes() not in gone for row in np.where(np.isnan(exemplar_row), np.nan, exemplar_row + 0.0)]
+    )
     exemplar = np.full((tree.n_nodes, int(stays.sum())), -1, dtype=np.int32)
     exemplar[0] = np.arange(exemplar.shape[1])
-    return replace(tree, profile=replace(profile, exemplar=exemplar, exemplar_row=own[stays]))
+    return replace(tree, profile=replace(profile, exemplar=exemplar, exemplar_row=exemplar_row[stays]))
 
 
 def _changed(model: RuleModel, record: dict[str, Any], **parts: Any) -> RuleModel:
@@ -534,8 +536,8 @@ def _changed(model: RuleModel, record: dict[str, Any], **parts: Any) -> RuleMode
 
 def pictures_on(model: RuleModel, feature: int, alone: bool) -> list[int]:
     """Indices of the curves and maps of a feature; ``alone``: of its curve."""
-    found = enumerate(() if model.curves is None else model.curves.term_columns)
-    return [term for term, columns in found if feature in columns and (not alone or len(columns) == 1)]
+    result = enumerate(() if model.curves is None else model.curves.term_columns)
+    return [term for term, columns in result if feature in columns and (not alone or len(columns) == 1)]
 
 
 def _picture_names(model: RuleModel, term: int) -> list[str]:
@@ -546,8 +548,8 @@ def _picture_names(model: RuleModel, term: int) -> list[str]:
 def locked_pictures(model: RuleModel) -> list[list[str]]:
     """Features of the curves and maps that are locked."""
     locks = [record for record in model.history if record.get("edit") == "lock"]
-    found = [own for record in locks if isinstance(own := record.get("pictures"), list)]
-    return [names for own in found for names in own if isinstance(names, list)]
+    result = [pictures for record in locks if isinstance(pictures := record.get("pictures"), list)]
+    return [names for item in result for names in item if isinstance(names, list)]
 
 
 def with_picture(model: RuleModel, term: int, table: Floats) -> CurvesAndMaps:
@@ -571,10 +573,10 @@ def smoothed(model: RuleModel, term: int, steps: int) -> Floats:
         for axis, column in enumerate(curves.term_columns[term]):
             if curves.n_categories[column]:
                 continue
-            along, own = np.moveaxis(table, axis, 0), np.moveaxis(weight, axis, 0)[..., None]
-            flow = own[1:-1] * own[2:] / (own[1:-1] + own[2:]) / 2 * np.diff(along[1:], axis=0)
-            along[1:-1] += flow / own[1:-1]
-            along[2:] -= flow / own[2:]
+            along, mass = np.moveaxis(table, axis, 0), np.moveaxis(weight, axis, 0)[..., None]
+            flow = mass[1:-1] * mass[2:] / (mass[1:-1] + mass[2:]) / 2 * np.diff(along[1:], axis=0)
+            along[1:-1] += flow / mass[1:-1]
+            along[2:] -= flow / mass[2:]
     return np.asarray(table)
 
 
@@ -586,8 +588,8 @@ def with_monotone_pictures(model: RuleModel, feature: int, sign: int) -> RuleMod
         assert curves is not None
         table, weight = curves.table(term).copy(), curves.support[curves.cells(term)] + 1e-9
         line = table[1:, 1] - table[1:, 0]
-        found = isotonic_regression(line, sample_weight=weight[1:], increasing=sign > 0)
-        table[1:] = np.stack([-found / 2, found / 2], axis=1)
+        result = isotonic_regression(line, sample_weight=weight[1:], increasing=sign > 0)
+        table[1:] = np.stack([-result / 2, result / 2], axis=1)
         curves = with_picture(replace(model, curves=curves), term, table)
     if curves is not None and maps:
         prior = model.prior + curves.mean(model.tree)[maps].sum(axis=0)
@@ -609,8 +611,8 @@ def held_rules(model: RuleModel) -> frozenset[int]:
 def _rules_of_edits(model: RuleModel, edits: Sequence[str]) -> frozenset[int]:
     """Indices of the rules of some edits, from the history, which may come from a file that holds something else."""
     named = [record.get("rules") for record in model.history if record.get("edit") in edits]
-    found = {number for numbers in named if isinstance(numbers, list) for number in numbers if type(number) is int}
-    return frozenset(rule for rule, number in enumerate(model.numbers) if number in found)
+    result = {number for numbers in named if isinstance(numbers, list) for number in numbers if type(number) is int}
+    return frozenset(rule for rule, number in enumerate(model.numbers) if number in result)
 
 
 def constraint_of_edits(model: RuleModel, constraint: Ints | None) -> Ints | None:
@@ -628,11 +630,11 @@ def constraint_of_edits(model: RuleModel, constraint: Ints | None) -> Ints | Non
     ndarray of shape (n_columns,) or None
     """
     names, n_columns = model.feature_names(), model.n_features + len(model.derived)
-    found = np.zeros(n_columns, dtype=np.int32) if constraint is None else constraint.copy()
+    result = np.zeros(n_columns, dtype=np.int32) if constraint is None else constraint.copy()
     for record in model.history:
         if record.get("edit") == "monotone" and record.get("feature") in names and record.get("sign") in (1, -1):
-            found[names.index(record["feature"])] = record["sign"]
-    return found if found.any() else None
+            result[names.index(record["feature"])] = record["sign"]
+    return result if result.any() else None
 
 
 def fitted_again(
@@ -659,22 +661,22 @@ def fitted_again(
     """
     held = held_rules(model)
     used = model.rules.ridge if ridge is None else np.full(model.n_rules, float(ridge))
-    found = refitted(model, block, held, constraint_of_edits(model, constraint), used, n_threads)
+    result = refitted(model, block, held, constraint_of_edits(model, constraint), used, n_threads)
     record = {"edit": "refit", "n_rows": len(block.X), "held": [model.numbers[rule] for rule in sorted(held)]}
     if ridge is not None:
         record["ridge"] = float(ridge)
-        found = replace(found, rules=replace(found.rules, ridge=used))
-    return replace(found, history=(*model.history, record))
+        result = replace(result, rules=replace(result.rules, ridge=used))
+    return replace(result, history=(*model.history, record))
 
 
 def rules_on(model: RuleModel, feature: int, alone: bool) -> list[int]:
     """Indices of the rules that use a feature; ``alone``: that use nothing else."""
-    found = []
+    result = []
     for rule, node in enumerate(model.rules.node.tolist()):
         asked = {model.feature_of(int(model.tree.feature[step])) for step in model.tree.path(node)}
         if feature in asked and (not alone or len(asked) == 1):
-            found.append(rule)
-    return found
+            result.append(rule)
+    return result
 
 
 def centred(weight: Any, n_classes: int) -> Floats:
@@ -747,7 +749,7 @@ def made_monotone(model: RuleModel, feature: int, sign: int, locked: Iterable[in
     for rule, agreed in zip(rules, agrees, strict=True):
         if rule in held and not agreed:
             raise ValueError(
-                f"Rule {model.numbers[rule]} is locked and speaks against the wish: {_conditions(model, rule)}."
+                f"Rule {model.numbers[rule]} is locked and has the opposite direction: {_conditions(model, rule)}."
             )
     alone = np.isin(rules, rules_on(model, feature, alone=True))
     wished, shift = np.where(agrees, line, 0.0), 0.0
@@ -770,12 +772,12 @@ def _agrees(line: Floats, direction: Floats) -> Bools:
 
 def _direction(model: RuleModel, rule: int, feature: int) -> float:
     """1 if a rule fires more as a feature grows, -1 if it fires less, 0 if it does not depend on it, NaN: both."""
-    found = set()
+    result = set()
     for node in model.tree.path(int(model.rules.node[rule])):
         if model.tree.feature[node] == feature:  # not its indicator, which is about missing values alone
             a, _, _, d = model.tree.trapezoid[node]
-            found |= ({1.0} if np.isfinite(a) else set()) | ({-1.0} if np.isfinite(d) else set())
-    return found.pop() if len(found) == 1 else (np.nan if found else 0.0)
+            result |= ({1.0} if np.isfinite(a) else set()) | ({-1.0} if np.isfinite(d) else set())
+    return result.pop() if len(result) == 1 else (np.nan if result else 0.0)
 
 
 def _closest(model: RuleModel, rules: list[int], line: Floats, direction: Floats, fixed: Bools) -> tuple[Floats, float]:
@@ -799,9 +801,9 @@ def _closest(model: RuleModel, rules: list[int], line: Floats, direction: Floats
     # A small ridge towards the old weights decides where rows leave them open.
     ridge = 1e-6 * np.eye(len(rules), len(rules) + 1)
     target = np.concatenate([firing @ line, 1e-6 * line])
-    found = lsq_linear(np.vstack([design, ridge]), target, bounds=(np.append(low, -np.inf), np.append(high, np.inf)))
-    solved = np.where(rising, np.maximum(found.x[:-1], 0.0), np.where(falling, np.minimum(found.x[:-1], 0.0), 0.0))
-    return np.where(fixed, line, solved), float(found.x[-1])
+    result = lsq_linear(np.vstack([design, ridge]), target, bounds=(np.append(low, -np.inf), np.append(high, np.inf)))
+    solved = np.where(rising, np.maximum(result.x[:-1], 0.0), np.where(falling, np.minimum(result.x[:-1], 0.0), 0.0))
+    return np.where(fixed, line, solved), float(result.x[-1])
 
 
 _TINY = 1e-12  # bounds may not coincide

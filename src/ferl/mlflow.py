@@ -210,12 +210,14 @@ def _wished_label(model: Model, n_reasons: int, wished: Any) -> Any:
     if wished is None or wished == "":
         return None
     labels = model.classes.tolist()
-    found = [label for label in labels if label == wished or str(label) == wished]
-    if not found:
+    result = [label for label in labels if label == wished or str(label) == wished]
+    if not result:
         raise ValueError(f"wished is {shown(wished)}; it must be one of the classes, {shown(labels)}.")
     if not n_reasons:
-        raise ValueError(f"wished is {shown(wished)} and reasons is 0: wished is about reasons, ask for some.")
-    return found[0]
+        raise ValueError(
+            f"wished is {shown(wished)} and reasons is 0: wished is about reasons; set reasons to at least 1."
+        )
+    return result[0]
 
 
 class _Server:

@@ -116,7 +116,7 @@ def load_model(path: str | os.PathLike[str]) -> FERLEstimator[Any]:
 def _contents(estimator: FERLEstimator[Any]) -> tuple[Model, dict[str, Any], list[str]]:
     """The model, the parameters that it was fitted with, and notes about them."""
     # A class with parameters of its own, a cluster's, is another thing than what would be read back.
-    plain = [own for own in _ESTIMATORS.values() if isinstance(estimator, own)]
+    plain = [item for item in _ESTIMATORS.values() if isinstance(estimator, item)]
     if not plain or estimator.get_params().keys() != plain[0]().get_params().keys():
         raise TypeError(
             f"save_model got a {type(estimator).__name__}; a model file holds a FERLClassifier or a "
@@ -203,8 +203,8 @@ def _estimator(model: Model, written: dict[str, Any]) -> FERLEstimator[Any]:
     """A fitted classifier: what fit leaves behind."""
     wanted = _ESTIMATORS[model.kind]
     form = Object({name: _COMPOUND.get(name, _SINGLE) for name in wanted._get_param_names()}, _ADDED)
-    found = form.read(written, "parameters", Sizes(0))
-    parameters = {name: value for name, value in found.items() if name in written}
+    result = form.read(written, "parameters", Sizes(0))
+    parameters = {name: value for name, value in result.items() if name in written}
     if isinstance(parameters["class_weight"], list):
         parameters["class_weight"] = _class_weight(parameters["class_weight"])
     if isinstance(parameters["words"], list):
@@ -226,15 +226,15 @@ def _estimator(model: Model, written: dict[str, Any]) -> FERLEstimator[Any]:
 
 
 def _class_weight(pairs: list[Any]) -> dict[Any, float]:
-    found: dict[Any, float] = {}
+    result: dict[Any, float] = {}
     for pair in pairs:
         if type(pair) is not list or len(pair) != 2 or type(pair[0]) not in LABEL_TYPES:
             raise ModelFileError(f"parameters.class_weight has {shown(pair)}; it must be a label and its weight.")
-        if pair[0] in found or (type(pair[0]) is str and not is_plain_text(pair[0])):
+        if pair[0] in result or (type(pair[0]) is str and not is_plain_text(pair[0])):
             raise ModelFileError(f"parameters.class_weight has {shown(pair[0])} twice, or it is not valid Unicode.")
         if not is_number(pair[1]) or pair[1] < 0:
             raise ModelFileError(
                 f"parameters.class_weight has the weight {shown(pair[1])}; it must be a number from 0 on."
             )
-        found[pair[0]] = float(pair[1])
-    return found
+        result[pair[0]] = float(pair[1])
+    return result

@@ -62,8 +62,8 @@ def fit_batches(
     >>> bool((model.predict_proba(X) == whole.predict_proba(X)).all())
     True
     """
-    with GivenBatches(batches) as own:
-        return _fit(own, estimator, TableDescription.of(describe))
+    with GivenBatches(batches) as given:
+        return _fit(given, estimator, TableDescription.of(describe))
 
 
 def fit_parquet(
@@ -120,10 +120,10 @@ def fit_parquet(
     >>> model.classes_.tolist(), model.feature_names_in_.tolist()
     (['setosa', 'versicolor', 'virginica'], ['petal length', 'petal width'])
     """
-    said = TableDescription.of(describe)
-    if not said.target.name:
-        said = replace(said, target=replace(said.target, name=target))
-    return _fit(ParquetBatches.open(source, target, weights, features, batch_rows, groups), estimator, said)
+    description = TableDescription.of(describe)
+    if not description.target.name:
+        description = replace(description, target=replace(description.target, name=target))
+    return _fit(ParquetBatches.open(source, target, weights, features, batch_rows, groups), estimator, description)
 
 
 def _fit(batches: Batches, estimator: FERLEstimator[Any] | None, description: TableDescription) -> FERLEstimator[Any]:

@@ -76,31 +76,31 @@ WIDE = {
 
 def fitted() -> dict[str, tuple[FERLEstimator, Any]]:
     """Models and the tables they were fitted on."""
-    found: dict[str, tuple[FERLEstimator, Any]] = {}
+    result: dict[str, tuple[FERLEstimator, Any]] = {}
     X, y = load_iris(return_X_y=True)
-    found |= {name: (classifier(**SMALL | own).fit(X, y), X) for name, own in IRIS.items()}
+    result |= {name: (classifier(**SMALL | item).fit(X, y), X) for name, item in IRIS.items()}
     X, y = load_breast_cancer(return_X_y=True)
     X, y = X[:200, :6], y[:200]
-    found |= {name: (classifier(**SMALL | own).fit(X, y), X) for name, own in BREAST_CANCER.items()}
+    result |= {name: (classifier(**SMALL | item).fit(X, y), X) for name, item in BREAST_CANCER.items()}
     table = mixed_table(np.random.default_rng(1), n_classes=3)
     options = {"max_rules": 8, "n_exemplars": 4}
-    found |= {name: (fit_mixed(table, **(options | own)), table.frame) for name, own in MIXED.items()}
+    result |= {name: (fit_mixed(table, **(options | item)), table.frame) for name, item in MIXED.items()}
     table = mixed_table(np.random.default_rng(3), n=300, n_classes=5)
-    found |= {name: (fit_mixed(table, kind="rules", **(options | own)), table.frame) for name, own in WIDE.items()}
-    with_maps = with_curves(found["wide_mixed"][0], table.frame, 3, 2)  # whose cells are thin
-    found["wide_maps"] = with_maps, table.frame
+    result |= {name: (fit_mixed(table, kind="rules", **(options | item)), table.frame) for name, item in WIDE.items()}
+    with_maps = with_curves(result["wide_mixed"][0], table.frame, 3, 2)  # whose cells are thin
+    result["wide_maps"] = with_maps, table.frame
     X, y = load_breast_cancer(return_X_y=True)
-    found["wide_breast_cancer"] = classifier(**SMALL | {"kind": "rules"}).fit(X[:, :12], y), X[:, :12]
+    result["wide_breast_cancer"] = classifier(**SMALL | {"kind": "rules"}).fit(X[:, :12], y), X[:, :12]
     signs = {"monotonic_cst": [-1, 0, 0, -1, *[0] * 8]}  # two features whose gates fade no score
-    found["wide_monotone"] = classifier(**SMALL | {"kind": "rules"} | signs).fit(X[:, :12], y), X[:, :12]
+    result["wide_monotone"] = classifier(**SMALL | {"kind": "rules"} | signs).fit(X[:, :12], y), X[:, :12]
     X = np.repeat(np.arange(6.0), 20)[:, None] * [1.0, -1.0]
-    found["upright_words"] = (
+    result["upright_words"] = (
         FERLTreeClassifier("compact", random_state=0, n_exemplars=4).fit(X, X[:, 0] > 2),
         X,
     )
     X = np.zeros((20, 2))
-    found["one_rule"] = FERLTreeClassifier("deep", random_state=0).fit(X, [0, 1] * 10), X
-    return found
+    result["one_rule"] = FERLTreeClassifier("deep", random_state=0).fit(X, [0, 1] * 10), X
+    return result
 
 
 def contradictions(n_splits: int) -> FERLTreeClassifier:
@@ -158,9 +158,9 @@ def hard_rows(model: Model, X: Floats, seed: int = 0) -> Floats:
         if n_categories[j]:
             rows[[9, 10, 13], j] = n_categories[j]
             continue
-        own = tree.feature == j
-        ranges = tree.support[own] if isinstance(model, TreeModel) else model.ranges[j]
-        corners, edges = np.unique(tree.trapezoid[own]), np.unique(ranges)
+        of_feature = tree.feature == j
+        ranges = tree.support[of_feature] if isinstance(model, TreeModel) else model.ranges[j]
+        corners, edges = np.unique(tree.trapezoid[of_feature]), np.unique(ranges)
         corners, edges = corners[np.isfinite(corners)], edges[np.isfinite(edges)]
         if len(corners):
             rows[1:5, j] = rng.choice(corners, 4)
@@ -196,7 +196,7 @@ def raw(model: Model, rows: Floats) -> list[list[Any]]:
             return float(x)
         return categories[int(x)] if x < len(categories) else UNSEEN
 
-    return [[value(x, own) for x, own in zip(row, model.schema.categories, strict=True)] for row in rows]
+    return [[value(x, category) for x, category in zip(row, model.schema.categories, strict=True)] for row in rows]
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -105,7 +105,8 @@ def ablation_report(
         ],
         data={
             "differences": {
-                key: {label: vars(difference) for label, difference in own.items()} for key, own in differences.items()
+                key: {label: vars(difference) for label, difference in item.items()}
+                for key, item in differences.items()
             },
             **rows_json(rows),
         },
@@ -120,24 +121,24 @@ def ablation_report(
 def compare(rows: Sequence[Row], key: str) -> dict[str, Difference]:
     """Compare every row with the first one on the data sets that both could do."""
     default, *others = rows
-    found = {}
+    result = {}
     for row in others:
         shared = [name for name in default.data_sets if name in row.data_sets]
         if shared:
             pairs = [(row.data_sets[name][key], default.data_sets[name][key]) for name in shared]
             ours, theirs = zip(*pairs, strict=True)
-            found[row.method.name] = paired_difference(ours, theirs)
-    return found
+            result[row.method.name] = paired_difference(ours, theirs)
+    return result
 
 
 def difference_section(differences: Mapping[str, Mapping[str, Difference]]) -> Section:
     """One line an alternative: its paired differences from the default in accuracy and AURC."""
     header, rows = ["Line"], [[label] for label in differences["accuracy"]]
     for measure, sign in ((ACCURACY, 1), (AURC, -1)):
-        own = differences[measure.key]
-        adjusted = holm([difference.p_value for difference in own.values()])
+        item = differences[measure.key]
+        adjusted = holm([difference.p_value for difference in item.values()])
         header += [f"{measure.title}, difference", "Won", "p"]
-        for row, difference, p in zip(rows, own.values(), adjusted, strict=True):
+        for row, difference, p in zip(rows, item.values(), adjusted, strict=True):
             counts = (difference.wins, difference.ties, difference.losses)[::sign]
             row += [interval(difference, measure), " / ".join(map(str, counts)), f"{p:.3g}"]
     return Section("Against the default", header, rows, DIFFERENCE_NOTES)
@@ -152,7 +153,7 @@ def interval(difference: Difference, measure: Measure) -> str:
 
 def _against_alternatives(rows: Sequence[Row]) -> list[Headline]:
     """The default against the best of its alternatives: a default that is not the best is said to be so."""
-    found = []
+    result = []
     for measure, more in ((ACCURACY, True), (AURC, False)):
         centres = {row.method.name: centre for row in rows if (centre := row.centre(measure.key)) is not None}
         default = rows[0].method.name
@@ -160,5 +161,5 @@ def _against_alternatives(rows: Sequence[Row]) -> list[Headline]:
         if default in centres and others:
             best = (max if more else min)(others, key=lambda label: others[label])
             ours, theirs = measure.scale * centres[default], measure.scale * others[best]
-            found.append(Headline(f"Default: {measure.title}", ours, theirs, f"the line '{best}'", more))
-    return found
+            result.append(Headline(f"Default: {measure.title}", ours, theirs, f"the line '{best}'", more))
+    return result

@@ -48,12 +48,12 @@ class Attacker:
         low, high = (model.ranges[tree.feature] if model.kind == "rules" else tree.support).T
         width = margin * (high - low)
         ends = np.column_stack([tree.trapezoid, low, high, low - width, high + width])
-        found = []
+        result = []
         for f in range(len(self.scale)):
             values = np.unique(ends[tree.feature == f])
             values = values[np.isfinite(values)]
-            found.append(np.unique([np.nextafter(values, -np.inf), values, np.nextafter(values, np.inf)]))
-        return found
+            result.append(np.unique([np.nextafter(values, -np.inf), values, np.nextafter(values, np.inf)]))
+        return result
 
     @cached_property
     def tested(self) -> NDArray[np.intp]:
@@ -95,8 +95,8 @@ class Attacker:
             if len(changed):
                 return changed, len(tried)
         best = np.argsort(advantage, kind="stable")[:N_STARTS]
-        found, n_searched = self._coordinate_search(tried[best], low, high, label)
-        return found, len(tried) + n_searched
+        result, n_searched = self._coordinate_search(tried[best], low, high, label)
+        return result, len(tried) + n_searched
 
     def smallest(self, x: Floats, certified: float, rng: np.random.Generator) -> float:
         """Distance of the nearest row with another label that is found; NaN if none.
@@ -106,19 +106,19 @@ class Attacker:
         label, radius = self._label(x), certified
         for _ in range(MAX_GROWTHS):
             radius *= GROWTH
-            found, _ = self.within(x, radius, rng)
-            if len(found):
-                return self._shrunk(x, certified, found, label, rng)
+            result, _ = self.within(x, radius, rng)
+            if len(result):
+                return self._shrunk(x, certified, result, label, rng)
         return float("nan")
 
-    def _shrunk(self, x: Floats, certified: float, found: Floats, label: int, rng: np.random.Generator) -> float:
+    def _shrunk(self, x: Floats, certified: float, result: Floats, label: int, rng: np.random.Generator) -> float:
         """Distance of the nearest row with another label in ever smaller boxes, from rows that have one."""
-        low, (nearest, start) = certified, self._pulled_in(x, found, label)
+        low, (nearest, start) = certified, self._pulled_in(x, result, label)
         for _ in range(N_SHRINKS):
             radius = (low + nearest) / 2
-            found, _ = self.within(x, radius, rng, start)
-            if len(found):
-                nearest, start = self._pulled_in(x, found, label)
+            result, _ = self.within(x, radius, rng, start)
+            if len(result):
+                nearest, start = self._pulled_in(x, result, label)
             else:
                 low = radius
         return nearest
@@ -173,9 +173,9 @@ class Attacker:
         """By how much the label leads the best other class: in scores, which do not saturate, where there are any."""
         model: Any = self.classifier.model_
         lead = model.decision_scores(rows) if model.kind == "rules" else self._probabilities(rows)
-        own = lead[:, label].copy()
+        lead_of_label = lead[:, label].copy()
         lead[:, label] = -np.inf
-        return np.asarray(own - lead.max(axis=1))
+        return np.asarray(lead_of_label - lead.max(axis=1))
 
     def _changed(self, rows: Floats, label: int) -> Floats:
         return np.asarray(rows[self._probabilities(rows).argmax(axis=1) != label])

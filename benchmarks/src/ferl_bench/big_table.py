@@ -27,8 +27,8 @@ def draw(part: int, n_rows: int) -> tuple[Floats, list[NDArray[np.int32]], NDArr
     X = rng.normal(size=(n_rows, N_NUMBERS))
     codes = [rng.integers(0, n_categories, n_rows).astype(np.int32) for n_categories in N_LEVELS]
     score = 1.2 * X[:, 0] + X[:, 1] * X[:, 2] + 1.5 * np.sin(2 * X[:, 3]) + np.where(X[:, 4] > 0, X[:, 5], -X[:, 6])
-    for place, own in enumerate(codes):
-        score += 0.7 * np.random.default_rng([place, 2]).normal(size=N_LEVELS[place])[own]
+    for place, code in enumerate(codes):
+        score += 0.7 * np.random.default_rng([place, 2]).normal(size=N_LEVELS[place])[code]
     probability = 1 / (1 + np.exp(-1.5 * score))
     y = (rng.random(n_rows) < probability).astype(np.int8)
     return X, codes, y, float(np.maximum(probability, 1 - probability).mean())
@@ -48,9 +48,9 @@ def write_parts(folder: Path, n_rows: int, step: Callable[[str], None]) -> Path:
         step(f"writing rows {part * PART_ROWS:,} to {(part + 1) * PART_ROWS:,}")
         X, codes, y, _ = draw(part, PART_ROWS)
         columns = {f"x{j}": pa.array(X[:, j].astype(np.float32)) for j in range(N_NUMBERS)}
-        for j, own in enumerate(codes):
+        for j, code in enumerate(codes):
             names = pa.array([f"v{k}" for k in range(N_LEVELS[j])])
-            columns[f"c{j}"] = pa.DictionaryArray.from_arrays(pa.array(own), names)
+            columns[f"c{j}"] = pa.DictionaryArray.from_arrays(pa.array(code), names)
         columns[TARGET] = pa.array(y)
         with replacing(path) as beside:
             pq.write_table(pa.table(columns), beside)

@@ -35,12 +35,14 @@ def common_sets_section(rows: Sequence[Row], ours: str, measures: Sequence[tuple
     list of Section
         One or none.
     """
-    own = next((row for row in rows if row.method.name == ours), None)
+    our_row = next((row for row in rows if row.method.name == ours), None)
     body = []
     for row in partial_rows(rows):
-        names = [name for name in row.data_sets if own is not None and row is not own and name in own.data_sets]
+        names = [
+            name for name in row.data_sets if our_row is not None and row is not our_row and name in our_row.data_sets
+        ]
         for measure, more in measures if names else ():
-            first, second = (_scores(one, names, measure) for one in (own, row))
+            first, second = (_scores(one, names, measure) for one in (our_row, row))
             pair = paired_difference(first, second)
             means = [f"{fmean(scores):.{measure.decimals}f}" for scores in (second, first)]
             body.append([row.method.name, str(len(names)), measure.title, *means, *_cells(pair, more)])

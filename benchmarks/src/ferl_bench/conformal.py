@@ -151,8 +151,8 @@ class AdaptiveSets:
         self.fitted = fitted
         probability = fitted.predict_proba(X)
         column = np.searchsorted(fitted.classes_, y).clip(max=probability.shape[1] - 1)
-        own = _adaptive_scores(probability)[np.arange(len(y)), column]
-        self.threshold = conformal_quantile(np.where(fitted.classes_[column] == y, own, np.inf), ALPHA)
+        score = _adaptive_scores(probability)[np.arange(len(y)), column]
+        self.threshold = conformal_quantile(np.where(fitted.classes_[column] == y, score, np.inf), ALPHA)
 
     def predict_set(self, X: Floats) -> NDArray[np.bool_]:
         """Return the classes that fit as well as calibration asks for; shape (n_rows, n_classes)."""

@@ -40,13 +40,13 @@ def average_ranks(scores: Mapping[str, ArrayLike], *, higher_is_better: bool = T
     >>> average_ranks({"tree": [0.8, 0.9, 0.7], "forest": [0.9, 0.9, 0.8]})
     {'tree': 1.8333333333333333, 'forest': 1.1666666666666667}
     """
-    columns = [np.asarray(own, dtype=np.float64) for own in scores.values()]
-    if len({own.shape for own in columns}) > 1 or any(own.ndim != 1 for own in columns):
-        shapes = {name: own.shape for name, own in zip(scores, columns, strict=True)}
+    columns = [np.asarray(score, dtype=np.float64) for score in scores.values()]
+    if len({column.shape for column in columns}) > 1 or any(column.ndim != 1 for column in columns):
+        shapes = {name: column.shape for name, column in zip(scores, columns, strict=True)}
         raise ValueError(f"scores have the shapes {shapes}; give one number for each data set, the same sets for all.")
     table = np.column_stack(columns)
     if np.isnan(table).any():
-        unmeasured = [name for name, own in zip(scores, columns, strict=True) if np.isnan(own).any()]
+        unmeasured = [name for name, column in zip(scores, columns, strict=True) if np.isnan(column).any()]
         raise ValueError(f"scores of {unmeasured} are missing on some data sets; leave those sets out for all methods.")
     ranks = stats.rankdata(-table if higher_is_better else table, axis=1).mean(axis=0)
     return dict(zip(scores, ranks.tolist(), strict=True))

@@ -43,11 +43,11 @@ class Discretiser:
         """Find the cuts that pay for themselves in the description of the labels."""
         classes = np.unique(y, return_inverse=True)[1].astype(np.intp)
         weight = np.ones(len(X))
-        found = {
+        result = {
             column: np.array(mdlp_cuts(values, classes, weight, max_cuts=len(X), forced=False))
             for column, values in enumerate(X.T)
         }
-        kept = {column: cuts for column, cuts in found.items() if len(cuts)}
+        kept = {column: cuts for column, cuts in result.items() if len(cuts)}
         return Discretiser(tuple(kept), tuple(kept.values()))
 
     @property
@@ -110,14 +110,14 @@ class Thresholds:
     @staticmethod
     def _collect(X: Floats, choose: Callable[[Floats], Floats]) -> Thresholds:
         columns: list[int] = []
-        found: list[Floats] = []
+        result: list[Floats] = []
         for column, values in enumerate(np.sort(X, axis=0).T):
             # Of two values one bit says everything; further cuts would be copies of it.
             cuts = np.array([(values[0] + values[-1]) / 2]) if len(np.unique(values)) == 2 else choose(values)
             cuts = cuts[(cuts >= values[0]) & (cuts < values[-1])]
             columns += [column] * len(cuts)
-            found.append(cuts)
-        return Thresholds(np.array(columns, dtype=np.intp), np.concatenate(found))
+            result.append(cuts)
+        return Thresholds(np.array(columns, dtype=np.intp), np.concatenate(result))
 
     def above(self, X: Floats) -> NDArray[np.bool_]:
         """Return whether each value lies above each cut; shape (n_rows, n_cuts)."""

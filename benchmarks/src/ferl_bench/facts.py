@@ -73,10 +73,10 @@ def code_digest(*, ours: bool, further: tuple[str, ...] = ()) -> str:
 
 def _files(pattern: str) -> list[Path]:
     package, _, name = pattern.partition("/")
-    found = sorted(file for folder in import_module(package).__path__ for file in Path(folder).glob(name))
-    if not found:
+    result = sorted(file for folder in import_module(package).__path__ for file in Path(folder).glob(name))
+    if not result:
         raise FileNotFoundError(f"{pattern}: no such file")
-    return found
+    return result
 
 
 @lru_cache

@@ -94,26 +94,26 @@ def mutate(terms: Terms, probability: float, rng: np.random.Generator) -> None:
     for feature in range(terms.shape[0]):
         if rng.random() >= probability:
             continue
-        own = int(terms[feature])
-        if own == EVERY_TERM:
+        term = int(terms[feature])
+        if term == EVERY_TERM:
             kind = CONTRACT
-        elif own & (own - 1):
+        elif term & (term - 1):
             kind = int(rng.random() * 3)
         else:
             kind = EXPAND if rng.random() < 0.5 else SHIFT
         if kind == EXPAND:
-            own |= random_term(EVERY_TERM & ~own, rng)
+            term |= random_term(EVERY_TERM & ~term, rng)
         elif kind == CONTRACT:
-            own &= ~random_term(own, rng)
+            term &= ~random_term(term, rng)
         else:
-            can_rise, can_fall = own & ~(own >> 1) & (EVERY_TERM >> 1), own & ~(own << 1) & ~1
+            can_rise, can_fall = term & ~(term >> 1) & (EVERY_TERM >> 1), term & ~(term << 1) & ~1
             if can_rise and (not can_fall or rng.random() < 0.5):
                 moved = random_term(can_rise, rng)
-                own = own & ~moved | moved << 1
+                term = term & ~moved | moved << 1
             else:
                 moved = random_term(can_fall, rng)
-                own = own & ~moved | moved >> 1
-        terms[feature] = own
+                term = term & ~moved | moved >> 1
+        terms[feature] = term
 
 
 @compiled_now

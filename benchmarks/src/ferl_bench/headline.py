@@ -91,14 +91,14 @@ def against_paper(
     -------
     list of Headline
     """
-    found = []
+    result = []
     for row in _named(rows, names):
         for measure, more in measures:
             ours = row.centre(measure.key)
             if ours is not None and measure.key in row.method.paper:
                 theirs = row.method.paper[measure.key]
-                found.append(_compared(row, measure, ours, theirs, PAPER, more))
-    return found
+                result.append(_compared(row, measure, ours, theirs, PAPER, more))
+    return result
 
 
 def against_best(rows: Sequence[Row], name: str, measures: Sequence[tuple[Measure, bool]]) -> list[Headline]:
@@ -106,7 +106,7 @@ def against_best(rows: Sequence[Row], name: str, measures: Sequence[tuple[Measur
 
     A rival that lacks data sets is not among them, for its mean is of others; see `against_partial`.
     """
-    found = []
+    result = []
     for row in _named(rows, [name]):
         whole = [other for other in rows if set(other.data_sets) >= set(row.data_sets)]
         for measure, more in measures:
@@ -118,13 +118,13 @@ def against_best(rows: Sequence[Row], name: str, measures: Sequence[tuple[Measur
             }
             if ours is not None and rivals:
                 best = (max if more else min)(rivals, key=lambda rival: rivals[rival])
-                found.append(_compared(row, measure, ours, measure.scale * rivals[best], best, more))
-    return found
+                result.append(_compared(row, measure, ours, measure.scale * rivals[best], best, more))
+    return result
 
 
 def against_partial(rows: Sequence[Row], name: str, measures: Sequence[tuple[Measure, bool]]) -> list[Headline]:
     """Compare one method with each rival that lacks data sets, on those that both have."""
-    found = []
+    result = []
     for row in _named(rows, [name]):
         for other in partial_rows(rows):
             if other.method.is_ours:
@@ -132,10 +132,10 @@ def against_partial(rows: Sequence[Row], name: str, measures: Sequence[tuple[Mea
             ours, theirs = row.on(other.data_sets), other.on(row.data_sets)
             whose = f"{other.method.name}, on {len(ours.data_sets)} sets"
             for measure, more in measures:
-                own, value = ours.centre(measure.key), theirs.centre(measure.key)
-                if own is not None and value is not None:
-                    found.append(_compared(row, measure, own, measure.scale * value, whose, more))
-    return found
+                ours_value, value = ours.centre(measure.key), theirs.centre(measure.key)
+                if ours_value is not None and value is not None:
+                    result.append(_compared(row, measure, ours_value, measure.scale * value, whose, more))
+    return result
 
 
 def _compared(row: Row, measure: Measure, ours: float, theirs: float, whose: str, more: bool) -> Headline:

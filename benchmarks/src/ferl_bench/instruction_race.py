@@ -119,7 +119,7 @@ def _section(entry: Entry, data_sets: Sequence[DataSet], repeats: int, step: Ste
                 {name: _seconds(there, X, data.y[rows], min(repeats, 1)) for name, there in ask.items()}
                 for _ in range(max(repeats, 1))
             ]
-            times[data.name] = {name: median(own[name] for own in rounds) for name in ask}
+            times[data.name] = {name: median(item[name] for item in rounds) for name in ask}
     small = [data.name for data in data_sets if SMALL_ROWS[0] <= data.n_rows <= SMALL_ROWS[1]]
     groups = {"all": list(times), "small": small}
     sums = {
@@ -162,19 +162,19 @@ def _finding(
         goals.append(Headline(f"{entry.method}, fit of {where}: {other} / {name}", gain, wanted, GOAL))
     if entry.repeats == 0:
         notes.append("One round; no fit was warmed up by another one of the same table.")
-    ratios = {key: {one: own[one] / own[other] for one, other in pairs} for key, own in sums.items()}
+    ratios = {key: {one: item[one] / item[other] for one, other in pairs} for key, item in sums.items()}
     data = {"seconds": times, "sum_seconds": sums, "ratio_of_sums": ratios, "targets": entry.targets, "small": small}
     title = f"Fit of {entry.method} on {where}, by instruction set"
-    body = [row(name, own) for name, own in times.items()] + [row(label[key], own) for key, own in sums.items()]
+    body = [row(name, item) for name, item in times.items()] + [row(label[key], item) for key, item in sums.items()]
     return Finding(Section(title, header, body, notes), data | {"gains": gains}, goals)
 
 
 def _seconds(there: Connection, X: NDArray[np.float64], y: NDArray[np.int64], repeats: int) -> float:
     there.send((X, y, repeats))
-    found: float | Exception = there.recv()
-    if isinstance(found, Exception):
-        raise found
-    return found
+    result: float | Exception = there.recv()
+    if isinstance(result, Exception):
+        raise result
+    return result
 
 
 @contextmanager

@@ -50,19 +50,19 @@ class Limits:
         """The limit of a fold in seconds."""
         return None if self.fold_minutes is None else 60 * self.fold_minutes
 
-    def budget(self, own: float | None) -> float | None:
+    def budget(self, number: float | None) -> float | None:
         """Return the budget in minutes of a method whose own is given."""
-        budget = own if self.method_minutes is None else self.method_minutes
+        budget = number if self.method_minutes is None else self.method_minutes
         return None if budget is None or isinf(budget) else budget
 
     def describe(self) -> dict[str, str]:
         """Say it as facts of a report."""
-        said = {}
+        messages = {}
         if self.fold_minutes is not None:
-            said["time_limit"] = f"{self.fold_minutes:g} minutes a fold"
+            messages["time_limit"] = f"{self.fold_minutes:g} minutes a fold"
         if self.budget(None) is not None:
-            said["budget"] = f"{self.method_minutes:g} minutes a method"
-        return said
+            messages["budget"] = f"{self.method_minutes:g} minutes a method"
+        return messages
 
 
 class Ledger:

@@ -88,10 +88,10 @@ def encode_for(
 
 def all_methods() -> list[Method]:
     """Collect ``METHODS`` of every file in ``methods/``: files in alphabetical order, methods in the file's order."""
-    found: list[Method] = []
+    result: list[Method] = []
     for module in sorted(pkgutil.iter_modules(methods_package.__path__), key=lambda info: info.name):
-        found.extend(importlib.import_module(f"{methods_package.__name__}.{module.name}").METHODS)
-    return found
+        result.extend(importlib.import_module(f"{methods_package.__name__}.{module.name}").METHODS)
+    return result
 
 
 def get_method(name: str) -> Method:

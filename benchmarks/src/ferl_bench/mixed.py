@@ -71,8 +71,8 @@ def generate(n_rows: int, n_categories: tuple[int, ...], n_numeric: int, seed: i
     y = (score + 0.5 * rng.normal(size=n_rows) > 0).astype(np.int64)
     names = [[f"level {code}" for code in range(levels)] for levels in n_categories]
     categorical = np.empty(codes.shape, dtype=object)
-    for j, own in enumerate(names):
-        categorical[:, j] = np.array(own, dtype=object)[codes[:, j]]
+    for j, name in enumerate(names):
+        categorical[:, j] = np.array(name, dtype=object)[codes[:, j]]
     return MixedTable(numeric, categorical, y)
 
 

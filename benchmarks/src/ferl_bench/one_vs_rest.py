@@ -11,12 +11,12 @@ from sklearn.multiclass import OneVsRestClassifier
 from ferl._util.arrays import Floats
 
 
-def fit_two_or_each(own: Any, X: Floats, y: NDArray[np.int64]) -> Any:
+def fit_two_or_each(model: Any, X: Floats, y: NDArray[np.int64]) -> Any:
     """Fit a classifier of two classes; one for each class when there are more.
 
     Two classes go to it directly: scikit-learn's one-vs-rest would compare its scores with a threshold of its own.
     """
-    return (own if len(np.unique(y)) == 2 else OneVsRestClassifier(own)).fit(X, y)
+    return (model if len(np.unique(y)) == 2 else OneVsRestClassifier(model)).fit(X, y)
 
 
 def models_of(fitted: Any) -> list[Any]:

@@ -54,11 +54,11 @@ def show_tables(console: Console) -> None:
 
 
 def _needs(table: Table) -> str:
-    own = "--concepts" if table.needs_concepts else "the extra 'suite'" if table.needs_suite else "no data"
-    own = "the extra 'flights', --data" if table.has_sizes else own
-    own = "--data, or a download" if table.has_folder else own
-    own = "no data, or --data" if table.reads_data else own
-    source = "--data or --openml" if table.needs_data else own
+    needs = "--concepts" if table.needs_concepts else "the extra 'suite'" if table.needs_suite else "no data"
+    needs = "the extra 'flights', --data" if table.has_sizes else needs
+    needs = "--data, or a download" if table.has_folder else needs
+    needs = "no data, or --data" if table.reads_data else needs
+    source = "--data or --openml" if table.needs_data else needs
     repeats = f", --repetitions {table.repetitions}" if table.repetitions else ""
     return source + repeats + (", one process" if table.in_one_process else "")
 
@@ -189,8 +189,8 @@ def results_page(
     lines = [
         "# Results",
         "",
-        f"Written by `ferl bench all {source}`; each table has a page and a command of its own. Figures of a headline "
-        "are those of its page, where their units, their spread and their conditions are explained.",
+        f"Written by `ferl bench all {source}`; each table has a separate page and command. The page explains the "
+        "units, the spread and the conditions of the figures.",
         "",
         *(f"- {name}: {fact}" for name, fact in facts.items()),
         "",
@@ -204,10 +204,10 @@ def results_page(
         ]
     lines += _behind_section(outcomes)
     for chapter in CHAPTERS:
-        own = {name: outcome for name, outcome in outcomes.items() if outcome.table.chapter == chapter}
-        if own:
+        of_chapter = {name: outcome for name, outcome in outcomes.items() if outcome.table.chapter == chapter}
+        if of_chapter:
             lines += [f"## {chapter}", ""]
-            for name, outcome in own.items():
+            for name, outcome in of_chapter.items():
                 lines += _table_lines(name, outcome, source)
     return "\n".join([*lines, *_missing_section(outcomes)])
 
@@ -229,7 +229,12 @@ def _table_lines(name: str, outcome: Outcome, source: str) -> list[str]:
 def _behind_section(outcomes: Mapping[str, Outcome]) -> list[str]:
     headlines = _headlines(outcomes)
     behind = [[where[0], *headline.cells()] for where, headline in headlines.items() if headline.is_behind]
-    lines = ["## Where we are behind", "", f"Of {len(headlines)} figures compared, we are behind in {len(behind)}.", ""]
+    lines = [
+        "## Where ferl is behind",
+        "",
+        f"ferl is behind in {len(behind)} of {len(headlines)} compared figures.",
+        "",
+    ]
     if behind:
         lines += [*markdown_table(Section("", ["Table", "Figure", "Ours", "Theirs", "Whose"], behind)), ""]
     return lines

@@ -32,9 +32,9 @@ def paper_rows_section(rows: Sequence[Row]) -> list[Section]:
     if max((len(row.data_sets) for row in rows), default=0) != PAPER_DATA_SETS:
         return []
     body = [
-        [name, own, *_figures(by_name[own]), _remark(by_name[own])]
-        for name, own in PAPER_ROWS.items()
-        if own in by_name and by_name[own].data_sets
+        [name, item, *_figures(by_name[item]), _remark(by_name[item])]
+        for name, item in PAPER_ROWS.items()
+        if item in by_name and by_name[item].data_sets
     ]
     columns = [f"{measure.title}: {whose}" for measure in SHOWN for whose in ("ours", "paper", "authors")]
     notes = [
@@ -71,9 +71,9 @@ def _remark(row: Row) -> str:
 
 
 def _gaps(method: Method, row: Row) -> list[float]:
-    found = []
+    result = []
     for measure in DIFFERENCES:
         ours = row.centre(measure.key)
         if ours is not None and measure.key in method.paper:
-            found.append(measure.scale * ours - method.paper[measure.key])
-    return found
+            result.append(measure.scale * ours - method.paper[measure.key])
+    return result

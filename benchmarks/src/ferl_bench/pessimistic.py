@@ -31,11 +31,11 @@ class Question:
 
     def branches(self, X: Floats) -> Rows:
         """Return the branch of each row; -1 for a category that fitting has not seen."""
-        own = X[:, self.column]
+        values = X[:, self.column]
         if self.values is None:
-            return (own > self.cut).astype(np.intp)
-        place = np.searchsorted(self.values, own).clip(max=len(self.values) - 1)
-        return np.where(self.values[place] == own, place, -1)
+            return (values > self.cut).astype(np.intp)
+        place = np.searchsorted(self.values, values).clip(max=len(self.values) - 1)
+        return np.where(self.values[place] == values, place, -1)
 
 
 @dataclass
@@ -95,10 +95,12 @@ def prune(node: Node, X: Floats, members: Floats, rows: Rows, confidence: float)
     if node.question is None:
         return node
     parts = _parts(node.question, X, rows)
-    node.children = [prune(child, X, members, own, confidence) for child, own in zip(node.children, parts, strict=True)]
+    node.children = [
+        prune(child, X, members, part, confidence) for child, part in zip(node.children, parts, strict=True)
+    ]
     as_leaf = upper_errors(node.counts, confidence)
     as_tree = sum(_errors(child, confidence) for child in node.children)
-    largest = int(np.argmax([len(own) for own in parts]))
+    largest = int(np.argmax([len(part) for part in parts]))
     raised = _refilled(node.children[largest], X, members, rows)
     as_branch = _errors(raised, confidence)
     if as_leaf <= min(as_tree, as_branch) + TOLERANCE:
@@ -126,5 +128,5 @@ def _refilled(node: Node, X: Floats, members: Floats, rows: Rows) -> Node:
     return Node(
         counts,
         node.question,
-        [_refilled(child, X, members, own) for child, own in zip(node.children, parts, strict=True)],
+        [_refilled(child, X, members, part) for child, part in zip(node.children, parts, strict=True)],
     )

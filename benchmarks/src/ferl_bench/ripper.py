@@ -80,8 +80,8 @@ class SortedRows:
         self.is_category = np.isin(np.arange(X.shape[1]), list(categorical))
         self.order = np.argsort(self.columns, axis=1, kind="stable").astype(np.int32)
         self.values, codes = [], np.empty(self.columns.shape, dtype=np.int32)
-        for column, own in enumerate(self.columns):
-            distinct, codes[column] = np.unique(own, return_inverse=True)
+        for column, item in enumerate(self.columns):
+            distinct, codes[column] = np.unique(item, return_inverse=True)
             self.values.append(distinct)
         self.codes = codes
         per_value = np.where(self.is_category, 1, 2)
@@ -171,28 +171,28 @@ def best_condition(
     base = log[n_positive + 1] - log[n + 1]
     best = (0.0, 0, 0, 0, 0)
     for column in range(len(listed)):
-        rows, own = listed[column], codes[column]
-        if is_asked[column] or own[rows[0]] == own[rows[-1]]:
+        rows, item = listed[column], codes[column]
+        if is_asked[column] or item[rows[0]] == item[rows[-1]]:
             continue
         up_to = 0  # positive rows up to here
         start, before = 0, 0  # of the run of equal values: its first place, and the positive rows before it
         for place in range(1, n + 1):
             up_to += positive[rows[place - 1]]
-            if place < n and own[rows[place]] == own[rows[place - 1]]:
+            if place < n and item[rows[place]] == item[rows[place - 1]]:
                 continue
             if is_category[column]:
-                covered, kind, code = up_to - before, EQUAL, own[rows[start]]
+                covered, kind, code = up_to - before, EQUAL, item[rows[start]]
                 gain = covered * (log[covered + 1] - log[place - start + 1] - base)
                 start, before = place, up_to
             elif place < n:
-                covered, kind, code = up_to, AT_MOST, own[rows[place - 1]]
+                covered, kind, code = up_to, AT_MOST, item[rows[place - 1]]
                 rate = log[covered + 1] - log[place + 1]
                 gain = covered * (rate - base)
                 above = n_positive - up_to
                 rate_above = log[above + 1] - log[n - place + 1]
                 gain_above = above * (rate_above - base)
                 if gain_above > gain + TIE or (gain_above >= gain - TIE and rate_above > rate):
-                    covered, kind, code, gain = above, AT_LEAST, own[rows[place]], gain_above
+                    covered, kind, code, gain = above, AT_LEAST, item[rows[place]], gain_above
             else:
                 break
             if gain > best[0] + TIE:
@@ -321,13 +321,13 @@ class OneClass:
             if not rule:
                 break
             covered = self.rows.covers(rule) & remaining
-            own = self._count(covered)
-            bits += self._exceptions([*counts, own]) + self._rule_bits(rule) - self._exceptions(counts)
+            counted = self._count(covered)
+            bits += self._exceptions([*counts, counted]) + self._rule_bits(rule) - self._exceptions(counts)
             fewest = min(fewest, bits)
-            if bits > fewest + MAX_SURPLUS or own[1] == 0 or own[0] - own[1] >= MAX_ERROR * own[0]:
+            if bits > fewest + MAX_SURPLUS or counted[1] == 0 or counted[0] - counted[1] >= MAX_ERROR * counted[0]:
                 break
             rules.append(rule)
-            counts.append(own)
+            counts.append(counted)
             remaining &= ~covered
         return rules
 
@@ -368,21 +368,21 @@ class OneClass:
             remaining &= ~covered
         everything = sum(n for n, _ in counts), sum(right for _, right in counts)
         kept = []
-        for rule, own in zip(reversed(rules), reversed(counts), strict=True):
-            if self._pays(rule, everything, own):
+        for rule, count in zip(reversed(rules), reversed(counts), strict=True):
+            if self._pays(rule, everything, count):
                 kept.append(rule)
             else:
-                everything = everything[0] - own[0], everything[1] - own[1]
+                everything = everything[0] - count[0], everything[1] - count[1]
         return kept[::-1]
 
-    def _pays(self, rule: Rule, everything: Counts, own: Counts) -> bool:
+    def _pays(self, rule: Rule, everything: Counts, counts: Counts) -> bool:
         """Whether a rule is right on most of its rows and saves more bits of exceptions than it has itself."""
-        is_wrong = own[0] - own[1] >= MAX_ERROR * own[0]
-        return not is_wrong and self._saved_without(rule, everything, own) < 0
+        is_wrong = counts[0] - counts[1] >= MAX_ERROR * counts[0]
+        return not is_wrong and self._saved_without(rule, everything, counts) < 0
 
-    def _saved_without(self, rule: Rule, everything: Counts, own: Counts) -> float:
+    def _saved_without(self, rule: Rule, everything: Counts, counts: Counts) -> float:
         """Return the bits that are saved when the rule is left out; negative when it pays."""
-        without = everything[0] - own[0], everything[1] - own[1]
+        without = everything[0] - counts[0], everything[1] - counts[1]
         return self._exceptions([everything]) + self._rule_bits(rule) - self._exceptions([without])
 
     def _relative_bits(
@@ -413,20 +413,20 @@ class OneClass:
         """
         everything = sum(n for n, _ in (*fixed, *later)), sum(right for _, right in (*fixed, *later))
         saved = 0.0
-        for own, rule in zip(later, rules, strict=True):
-            if not self._pays(rule, everything, own):
-                saved += self._saved_without(rule, everything, own)
-                everything = everything[0] - own[0], everything[1] - own[1]
+        for item, rule in zip(later, rules, strict=True):
+            if not self._pays(rule, everything, item):
+                saved += self._saved_without(rule, everything, item)
+                everything = everything[0] - item[0], everything[1] - item[1]
         return self._exceptions([everything]) - saved
 
     def _first_later(self, rules: Sequence[Rule]) -> list[NDArray[np.int32]]:
         """Return for each place the first later rule that covers a row; the number of rules where there is none."""
         first = np.full(self.rows.n_rows, len(rules), dtype=np.int32)
-        found = []
+        result = []
         for place in reversed(range(len(rules))):
-            found.append(first)
+            result.append(first)
             first = np.where(self.rows.covers(rules[place]), np.int32(place), first)
-        return found[::-1]
+        return result[::-1]
 
     def _count_first(self, first: NDArray[np.int32], among: Mask, start: int, stop: int) -> list[Counts]:
         n = np.bincount(first[among], minlength=stop + 1)
@@ -436,7 +436,7 @@ class OneClass:
     def _parts(self, remaining: Mask) -> tuple[Mask, Mask]:
         """Divide the rows, class by class, into two thirds to grow on and one third to prune on."""
         dealt = np.concatenate(
-            [self.random.permutation(np.flatnonzero(remaining & own)) for own in (self.positive, ~self.positive)]
+            [self.random.permutation(np.flatnonzero(remaining & item)) for item in (self.positive, ~self.positive)]
         )
         pruning = np.zeros_like(remaining)
         pruning[dealt[N_PARTS - 1 :: N_PARTS]] = True
@@ -455,7 +455,7 @@ class OneClass:
         return rule_bits(len(rule), self.rows.n_conditions)
 
     def _exceptions(self, counts: Sequence[Counts]) -> float:
-        n, right = sum(own for own, _ in counts), sum(own for _, own in counts)
+        n, right = sum(item for item, _ in counts), sum(item for _, item in counts)
         return exception_bits(n, self.rows.n_rows - n, n - right, self.n_positive - right, self.share)
 
 

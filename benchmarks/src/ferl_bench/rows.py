@@ -76,13 +76,13 @@ class Row:
 
 def make_row(method: Method, results: Sequence[Result]) -> Row:
     """Average a method's folds; a data set counts when all of its folds could be measured."""
-    own = [result for result in results if result.method == method.name]
+    of_method = [result for result in results if result.method == method.name]
     data_sets: dict[str, Measures] = {}
-    for name in sorted({result.data_set for result in own}):
-        folds = [result.measures for result in own if result.data_set == name and result.error is None]
+    for name in sorted({result.data_set for result in of_method}):
+        folds = [result.measures for result in of_method if result.data_set == name and result.error is None]
         if len(folds) == N_FOLDS:
             data_sets[name] = {key: _centre(key, [fold[key] for fold in folds]) for key in folds[0]}
-    return Row(method, data_sets, [result for result in own if result.error is not None])
+    return Row(method, data_sets, [result for result in of_method if result.error is not None])
 
 
 def require_some(rows: Sequence[Row]) -> None:
@@ -168,13 +168,13 @@ def failure_notes(rows: Sequence[Row]) -> list[str]:
 
 def _stopped(failures: Sequence[Result], n_sets: int, key: str, words: str) -> list[str]:
     """Say on how many data sets, and on which, the time was over."""
-    found: dict[float, dict[str, None]] = {}
+    result: dict[float, dict[str, None]] = {}
     for failure in failures:
         if (minutes := getattr(failure, key)) is not None:
-            found.setdefault(minutes, {})[failure.data_set] = None
+            result.setdefault(minutes, {})[failure.data_set] = None
     return [
         f"{words.format(minutes)} on {len(names)} of {n_sets} data sets ({', '.join(sorted(names))})"
-        for minutes, names in found.items()
+        for minutes, names in result.items()
     ]
 
 

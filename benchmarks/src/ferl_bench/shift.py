@@ -165,8 +165,8 @@ class Reader:
             "ignorance": float(model.predict_evidence(X).ignorance.mean()),
         }
         sets = {kind: one.predict_set(X, alpha=ALPHA) for kind, one in self.conformal.items()}
-        for kind, own in {**sets, "native": model.predict_set(X)}.items():
-            measured = measure_sets(y, own, model.classes_, self.n_classes)
+        for kind, item in {**sets, "native": model.predict_set(X)}.items():
+            measured = measure_sets(y, item, model.classes_, self.n_classes)
             figures |= {f"{kind}_coverage": measured["set_coverage"], f"{kind}_size": measured["set_size"]}
         return figures
 

@@ -66,7 +66,7 @@ def friedman(scores: Mapping[str, ArrayLike], *, more_is_better: bool) -> Friedm
     """
     ranks = average_ranks(scores, higher_is_better=more_is_better)
     mean_ranks = dict(sorted(ranks.items(), key=lambda item: item[1]))
-    table = np.column_stack([np.asarray(own, dtype=np.float64) for own in scores.values()])
+    table = np.column_stack([np.asarray(score, dtype=np.float64) for score in scores.values()])
     n, k = table.shape
     if k < 3 or n < 2:
         raise ValueError(f"got {k} methods on {n} data sets; Friedman's test takes at least 3 on 2.")
@@ -181,5 +181,5 @@ def spearman(x: ArrayLike, y: ArrayLike) -> tuple[float, float]:
     x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if len(x) < 3 or np.ptp(x) == 0 or np.ptp(y) == 0:
         return float("nan"), float("nan")
-    found = stats.spearmanr(x, y)
-    return float(found.statistic), float(found.pvalue)
+    result = stats.spearmanr(x, y)
+    return float(result.statistic), float(result.pvalue)

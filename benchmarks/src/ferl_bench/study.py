@@ -130,11 +130,11 @@ def unflatten(flat: Mapping[str, float]) -> dict[Any, Any]:
 
 
 def _leaves(figures: Mapping[Any, Any], path: list[Any]) -> list[tuple[list[Any], float]]:
-    found = []
+    result = []
     for key, value in figures.items():
         here = [*path, key]
-        found += _leaves(value, here) if isinstance(value, Mapping) else [(here, float(value))]
-    return found
+        result += _leaves(value, here) if isinstance(value, Mapping) else [(here, float(value))]
+    return result
 
 
 def _key(part: Any) -> Any:

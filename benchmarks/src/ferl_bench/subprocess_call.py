@@ -41,14 +41,14 @@ def subprocess_call(call: Callable[..., Any], *arguments: Any) -> Measured:
     process.start()
     there.close()
     try:
-        found = here.recv()
+        result = here.recv()
     except EOFError:
         process.join()
         raise RuntimeError(f"the measuring process ended with exit code {process.exitcode}") from None
     process.join()
-    if isinstance(found, BaseException):
-        raise found
-    return Measured(*found)
+    if isinstance(result, BaseException):
+        raise result
+    return Measured(*result)
 
 
 def _measure(there: Connection, call: Callable[..., Any], arguments: tuple[Any, ...]) -> None:

@@ -180,8 +180,8 @@ class Table:
 def all_tables() -> dict[str, Table]:
     """Return ``TABLE`` of every file in ``tables/`` by the name on the command line, chapter by chapter."""
     modules = sorted(module.name for module in pkgutil.iter_modules(tables_package.__path__))
-    found = {_name(module): importlib.import_module(f"{tables_package.__name__}.{module}").TABLE for module in modules}
-    return dict(sorted(found.items(), key=lambda item: CHAPTERS.index(item[1].chapter)))
+    result = {_name(module): importlib.import_module(f"{tables_package.__name__}.{module}").TABLE for module in modules}
+    return dict(sorted(result.items(), key=lambda item: CHAPTERS.index(item[1].chapter)))
 
 
 def get_table(name: str) -> Table:

@@ -96,10 +96,10 @@ def _gain(task: Callable[[int], object]) -> Gain:
     seconds: dict[int, list[float]] = {1: [], 2: []}
     task(2)  # whatever is loaded or allocated at the first call
     for _ in range(ROUNDS):
-        for n_threads, own in seconds.items():
+        for n_threads, item in seconds.items():
             started = perf_counter()
             task(n_threads)
-            own.append(perf_counter() - started)
+            item.append(perf_counter() - started)
     return Gain(min(seconds[1]), min(seconds[2]))
 
 

@@ -48,10 +48,10 @@ def boosting_section(data_sets: Sequence[DataSet], repeats: int, seed: int, step
     for number, data in enumerate(data_sets, start=1):
         step(f"fit against boosting: {data.name} ({number} of {len(data_sets)})")
         times[data.name] = _fit_seconds(data, names, repeats, seed)
-    sums = {name: sum(own[name] for own in times.values()) for name in names}
+    sums = {name: sum(time[name] for time in times.values()) for name in names}
     ratios = {f"{ours} / {other}": sums[ours] / sums[other] for ours, other in targets}
     header = ["Data set", *(f"{name} ms" for name in sums), *ratios]
-    rows = [_row(name, own, list(targets)) for name, own in [*times.items(), ("sum", sums)]]
+    rows = [_row(name, item, list(targets)) for name, item in [*times.items(), ("sum", sums)]]
     notes += [f"{name} has one round, without a warm-up." for name in rivals if name in ONCE]
     most = dict(zip(ratios, targets.values(), strict=True))
     notes += [f"{name}, ratio of the sums: {verdict(ratio, most[name])}" for name, ratio in ratios.items()]
@@ -69,14 +69,14 @@ def _fit_seconds(data: DataSet, names: Sequence[str], repeats: int, seed: int) -
         method = get_method(name)
         (X,) = encode_for(method, data, fitting)
         runners[name] = partial(method.fit, X, data.y[fitting], seed)
-    found = race({name: run for name, run in runners.items() if name not in ONCE}, repeats)
-    found |= race({name: run for name, run in runners.items() if name in ONCE}, 0)
-    return {name: found[name] for name in names}
+    result = race({name: run for name, run in runners.items() if name not in ONCE}, repeats)
+    result |= race({name: run for name, run in runners.items() if name in ONCE}, 0)
+    return {name: result[name] for name in names}
 
 
 def _row(name: str, seconds: Mapping[str, float], pairs: Sequence[tuple[str, str]]) -> list[str]:
     ratios = [f"{seconds[ours] / seconds[other]:.3f}" for ours, other in pairs]
-    return [name, *(f"{1000 * own:.1f}" for own in seconds.values()), *ratios]
+    return [name, *(f"{1000 * second:.1f}" for second in seconds.values()), *ratios]
 
 
 def wide_growth_section(

@@ -335,7 +335,7 @@ def export(
     scorecard: Path | None = Option(
         None, help="Where to write a scorecard of rules: .csv, .txt, .tex or .html.", metavar="FILE"
     ),
-    rounded: bool = Option(False, "--rounded", help="Whole points in the scorecard."),
+    rounded: bool = Option(False, "--rounded", help="Round the points of the scorecard to whole numbers."),
     safe_csv: bool = Option(
         False,
         "--safe-csv",
@@ -344,29 +344,30 @@ def export(
     positive: str | None = Option(
         None, "--positive", "--wished", help="Class that points support; for two classes.  [default: the second class]"
     ),
-    base_points: float | None = Option(None, help="Total of a row whose odds are --base-odds to one.  [default: 600]"),
-    base_odds: float | None = Option(None, help="See --base-points.  [default: 50]"),
+    base_points: float | None = Option(None, help="Score of a row whose odds are --base-odds to one.  [default: 600]"),
+    base_odds: float | None = Option(None, help="Odds at which the score is --base-points.  [default: 50]"),
     points_to_double: float | None = Option(None, help="Points that double the odds.  [default: 20]"),
-    novelty: bool = Option(True, help="Whether novelty is an output of ONNX; it makes most of the file."),
-    dtype: Precision = Option(Precision.float64, help="Numbers that come in and go out of ONNX."),
+    novelty: bool = Option(True, help="Whether ONNX also returns novelty, which takes up most of the file."),
+    dtype: Precision = Option(Precision.float64, help="Type of the numbers that ONNX reads and returns."),
     sql: Path | None = Option(None, help="Where to write the model as one SELECT.", metavar="FILE"),
     dialect: Dialect | None = Option(None, help="The database of --sql.  [default: duckdb]"),
     table: str | None = Option(
-        None, help="The table of --sql; points between the names of its schema and itself.  [default: rows]"
+        None, help="Table that --sql reads; put points between its schema and its name.  [default: rows]"
     ),
-    keep: str = Option("", help="Columns of the table to hand on, such as its key, commas between; for --sql."),
+    keep: str = Option("", help="Columns that --sql also returns, such as a key, separated by commas."),
     python: Path | None = Option(
-        None, help="Where to write the model as one file of Python without other packages.", metavar="FILE"
+        None, help="Where to write the model as one Python file that needs no other package.", metavar="FILE"
     ),
     c: Path | None = Option(None, "--c", help="Where to write the model as one file of C99.", metavar="FILE"),
     evidence: bool = Option(
         True,
-        help="Whether --sql, --python and --c answer with sets and ignorance, which need the rows that rules keep.",
+        help="Whether --sql, --python and --c also return sets and ignorance, which need the rows that rules keep.",
     ),
     reasons: int | None = Option(
         None,
         min=0,
-        help="How many features that added most to the label --sql, --python and --c name.  [default: 3 of rules]",
+        help="Number of reasons in --sql, --python and --c: the features that added most to the label.  "
+        "[default: 3; trees have none]",
     ),
 ) -> None:
     """Write a model in a form that runs without ferl: ONNX, SQL, plain Python or C; or its rules as a scorecard.
@@ -388,10 +389,10 @@ def bench(context: typer.Context) -> None:
     with plain_errors(False, "Stopped."):
         from importlib.metadata import entry_points
 
-        found = entry_points(group="ferl.commands", name="bench")
-        if not found:
+        result = entry_points(group="ferl.commands", name="bench")
+        if not result:
             raise ValueError("the benchmark is not installed: pip install ./benchmarks, in a checkout of ferl.")
-        command = found["bench"].load()
+        command = result["bench"].load()
     command(context.args, prog_name="ferl bench")
 
 

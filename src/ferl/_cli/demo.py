@@ -211,13 +211,13 @@ def _rows(data: _Data, model: Any, width: int) -> list[tuple[str, list[str]]]:
     doubtful = int(np.argmin(np.where(is_usual, evidence.probability.max(axis=1), np.inf)))
     row = rows.slice(doubtful, 1)
     slipped, name = _slipped(row, model)
-    before, after = (number_text(own[name][0].as_py()) for own in (row, slipped))
+    before, after = (number_text(item[name][0].as_py()) for item in (row, slipped))
     titled = [
         (f"A clear row (in truth: {truth[clear]})", rows.slice(clear, 1)),
         (f"A doubtful row (in truth: {truth[doubtful]})", row),
         (f"The same row with a typing error: {name} {after} instead of {before}", slipped),
     ]
-    return [(title, model.explain(own).to_text(width - 2).splitlines()) for title, own in titled]
+    return [(title, model.explain(item).to_text(width - 2).splitlines()) for title, item in titled]
 
 
 def _slipped(row: pa.Table, model: Any) -> tuple[pa.Table, str]:

@@ -66,10 +66,10 @@ class _OnItsRows:
         self._estimator, self.rows = estimator, rows
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._estimator, name)
+        result = getattr(self._estimator, name)
         if name in ("predict", "predict_proba", "feature_contributions"):
-            return lambda _: found(self.rows)
-        return found
+            return lambda _: result(self.rows)
+        return result
 
 
 def run_compare(asked: Namespace) -> None:
@@ -92,13 +92,13 @@ def run_compare(asked: Namespace) -> None:
     names = names if names[0] != names[1] else (str(asked.model), str(asked.other))
     if names[0] == names[1]:
         raise CommandError(f"{asked.model} is compared with itself; name two models.")
-    found = compare(both[0], both[1], both[0].rows, labels[0], names=names)
+    result = compare(both[0], both[1], both[0].rows, labels[0], names=names)
     if asked.html is not None:
-        write_page(asked.html, f"{names[0]} and {names[1]} on {asked.table.name}", found.to_html())
+        write_page(asked.html, f"{names[0]} and {names[1]} on {asked.table.name}", result.to_html())
     if asked.as_json:
-        typer.echo(json.dumps(found.to_dict(), ensure_ascii=False, allow_nan=False, indent=2))
+        typer.echo(json.dumps(result.to_dict(), ensure_ascii=False, allow_nan=False, indent=2))
     else:
-        typer.echo(found.to_text())
+        typer.echo(result.to_text())
     if asked.html is not None:
         typer.echo(f"comparison written to {asked.html}", err=True)
 
@@ -122,7 +122,7 @@ class ByClass:
     @classmethod
     def of(cls, classes: Sequence[str], truth: Ints, hit: Bools) -> ByClass:
         """Count rows by the index of their class, of which -1 does not count; ``hit``: what is true of some rows."""
-        n_rows, n_hit = (np.bincount(truth[(truth >= 0) & own], minlength=len(classes)) for own in (True, hit))
+        n_rows, n_hit = (np.bincount(truth[(truth >= 0) & item], minlength=len(classes)) for item in (True, hit))
         return cls(classes, n_rows, n_hit)
 
     @property
@@ -147,8 +147,8 @@ class ByClass:
             shares = self.n_hit[shown] / self.n_rows[shown]
             rest = f"; these are the lowest of {len(shown):,} classes, whose mean is {shares.mean():.1%}"
             shown = shown[np.argsort(shares, kind="stable")[:MAX_CLASSES]]
-        found = [f"{self.classes[c]} {self.n_hit[c] / self.n_rows[c]:.1%} of {self.n_rows[c]:,}" for c in shown]
-        return ", ".join(found) + rest
+        result = [f"{self.classes[c]} {self.n_hit[c] / self.n_rows[c]:.1%} of {self.n_rows[c]:,}" for c in shown]
+        return ", ".join(result) + rest
 
     def named(self, chosen: Sequence[int], text: str, last: str = "and") -> str:
         """Some classes in a list, the first few of them; ``text`` describes one, by its name, share and rows."""
@@ -227,42 +227,49 @@ class Judged:
     def accuracy_text(self) -> str:
         """Accuracy, beside the accuracy of always predicting the commonest class."""
         n_rows = self.recall.n_rows
-        baseline = f"always saying {self.classes[int(np.argmax(n_rows))]} gives {n_rows.max() / len(self.truth):.1%}"
+        baseline = (
+            f"always predicting {self.classes[int(np.argmax(n_rows))]} gives {n_rows.max() / len(self.truth):.1%}"
+        )
         return f"{self.right.mean():.1%} of {len(self.truth):,} rows; {baseline}"
 
     def lines(self, name: str) -> list[str]:
         """The figures of held-out rows, as lines to print."""
         recall, auc = self.recall, self.auc
-        found = {"accuracy": self.accuracy_text(), "recall": recall.text()}
+        result = {"accuracy": self.accuracy_text(), "recall": recall.text()}
         if self.rule.decision.is_for_recall and recall.mean is not None:
-            found["mean recall"] = f"{recall.mean:.1%}; always saying one class gives {1 / len(recall.held):.1%}"
+            result["mean recall"] = f"{recall.mean:.1%}; always predicting one class gives {1 / len(recall.held):.1%}"
         if self.costs is not None:
-            found["cost"] = f"{self.costs[0]:.4g} a row; always saying one class costs at least {self.costs[1]:.4g}"
+            result["cost"] = (
+                f"{self.costs[0]:.4g} a row; always predicting one class costs at least {self.costs[1]:.4g}"
+            )
         if auc is not None:
             ranked = f"{auc:.3f} of {self.classes[1]} against {self.classes[0]}"
-            found["AUC"] = f"{ranked} (0.5: ranked by chance, 1: all before the others)"
-        found["AURC"] = f"{aurc(self.truth, self.label, self.confidence):.4f} (lower: more sure where it is right)"
-        found["abstentions"] = f"{self.abstains.mean():.1%}"
+            result["AUC"] = f"{ranked} (0.5: chance, 1: perfect ranking)"
+        result["AURC"] = (
+            f"{aurc(self.truth, self.label, self.confidence):.4f} (lower is better: sure where right, unsure where "
+            "wrong)"
+        )
+        result["abstentions"] = f"{self.abstains.mean():.1%}"
         if 0 < self.abstains.sum() < len(self.truth):
-            found["abstentions"] += f"; of the other rows {self.right[~self.abstains].mean():.1%} are right"
+            result["abstentions"] += f"; of the other rows {self.right[~self.abstains].mean():.1%} are right"
         decision = self.rule.decision
         chosen = [] if decision.is_usual else [f"{'decision':<18} {decision.text(self.classes)}"]
-        return [*chosen, *(f"{f'{name} {title}':<18} {text}" for title, text in found.items())]
+        return [*chosen, *(f"{f'{name} {title}':<18} {text}" for title, text in result.items())]
 
     def kept_lines(self) -> list[str]:
         """What came of the promises of a calibration."""
-        kept, found = self.kept(), {}
+        kept, result = self.kept(), {}
         if "set_coverage" in kept:
-            found["calibrated sets"] = f"{kept['set_coverage']:.1%} hold the true class"
-            found["sets by class"] = self.coverage.text()
-            found["classes per set"] = f"{kept['classes_per_set']:.2f}"
+            result["calibrated sets"] = f"{kept['set_coverage']:.1%} hold the true class"
+            result["sets by class"] = self.coverage.text()
+            result["classes per set"] = f"{kept['classes_per_set']:.2f}"
         if "answered" in kept:
-            found["answered"] = f"{kept['answered']:.1%} of the rows, by the promise on errors"
+            result["answered"] = f"{kept['answered']:.1%} of the rows, under the guarantee on errors"
         if kept.get("errors_among_answers") is not None:
-            found["wrong answers"] = f"{kept['errors_among_answers']:.1%} of the answered rows"
+            result["wrong answers"] = f"{kept['errors_among_answers']:.1%} of the answered rows"
         if kept.get("ece") is not None:
-            found["ECE"] = f"{kept['ece']:.2g} of the calibrated probabilities (0: right as often as they say)"
-        return [f"{title:<18} {text}" for title, text in found.items()]
+            result["ECE"] = f"{kept['ece']:.2g} of the calibrated probabilities (0: right as often as stated)"
+        return [f"{title:<18} {text}" for title, text in result.items()]
 
     def kept(self) -> dict[str, Any]:
         """Figures about the promises of a calibration; None where there are no rows for one."""
@@ -312,23 +319,23 @@ class Judged:
         notes = []
         if len(self.truth) and decision.is_usual and self.right.sum() <= n_rows.max():
             most = self.classes[int(n_rows.argmax())]
-            tells = "AURC tells" if self.auc is None else "AUC and AURC tell"
-            rest = f"; {tells} whether its probabilities rank rows all the same" if is_tested else ""
-            notes.append(f"by accuracy the model is no better than always saying {most}{rest}")
+            show = "AURC shows" if self.auc is None else "AUC and AURC show"
+            rest = f"; {show} whether its probabilities still rank the rows" if is_tested else ""
+            notes.append(f"by accuracy the model is no better than always predicting {most}{rest}")
         if decision.is_for_recall and mean is not None and mean <= 1 / len(recall.held) < 1:
-            guess = f"always saying one class, {1 / len(recall.held):.1%}"
+            guess = f"always predicting one class, {1 / len(recall.held):.1%}"
             notes.append(f"by mean recall, {mean:.1%}, the model is no better than {guess}")
         if self.costs is not None and self.costs[0] >= self.costs[1]:
             notes.append(
-                f"by its costs, {self.costs[0]:.4g} a row, the model is no better than always saying one class"
+                f"by its costs, {self.costs[0]:.4g} a row, the model is no better than always predicting one class"
             )
         lost = np.flatnonzero((recall.n_hit < _RARELY * n_rows) & (n_rows >= _MIN_MISSED))
         if len(lost):
             remedy = ""
             if 2 * n_rows[lost].max() < n_rows.max():  # they are rare
                 remedy = _MORE_ROWS if decision.name == "balanced" else self._balanced(example)
-            found = recall.named(lost.tolist(), "{name} ({n_rows:,} rows)")
-            notes.append(f"less than {_RARELY:.0%} of {found} are found: other classes are more probable{remedy}")
+            missed = recall.named(lost.tolist(), "{name} ({n_rows:,} rows)")
+            notes.append(f"less than {_RARELY:.0%} of {missed} are predicted: other classes are more probable{remedy}")
         return notes
 
     def _balanced(self, example: str) -> str:
@@ -340,7 +347,7 @@ class Judged:
 
 
 _MORE_ROWS = (
-    ", even compared with their frequency. More rows of such classes, or columns that tell them apart, would help"
+    ", even compared with their frequency. More rows of such classes, or columns that distinguish them, would help"
 )
 
 
@@ -362,11 +369,11 @@ def judge_rows(estimator: FERLEstimator[Any], X: pa.Table, truth: Ints, rule: Ru
     model, threads = estimator.model_, n_threads(estimator.n_jobs)
     parts = []
     for start in range(0, X.num_rows, step):
-        found = judge(model, estimator._rows(X.slice(start, step)), rule, n_threads=threads)
-        own = truth[start : start + step]
-        covered = (own >= 0) & found.sets[np.arange(len(own)), own]
-        parts.append((found.label, found.confidence, found.abstains, covered, found.sets.sum(axis=1)))
-    classes = [spoken(own) for own in model.labels]
+        result = judge(model, estimator._rows(X.slice(start, step)), rule, n_threads=threads)
+        true_codes = truth[start : start + step]
+        covered = (true_codes >= 0) & result.sets[np.arange(len(true_codes)), true_codes]
+        parts.append((result.label, result.confidence, result.abstains, covered, result.sets.sum(axis=1)))
+    classes = [spoken(label) for label in model.labels]
     label, confidence, abstains, covered, set_size = map(np.concatenate, zip(*parts, strict=True))
     return Judged(classes, truth, label, confidence, abstains, covered, set_size, rule)
 
@@ -386,21 +393,21 @@ def run_calibrate(asked: Namespace) -> None:
     estimator = load_model(asked.model).set_params(n_jobs=asked.jobs)
     decision = _decision(asked, estimator.model_)
     rows = read_labelled(estimator.model_, asked)
-    found = Calibration(digest_of(asked.model), len(rows.codes), novelty=np.sort(estimator.novelty(rows.X)))
-    lines, notes = [f"rows           {found.n_rows:,}"], []
+    result = Calibration(digest_of(asked.model), len(rows.codes), novelty=np.sort(estimator.novelty(rows.X)))
+    lines, notes = [f"rows           {result.n_rows:,}"], []
     if asked.target is not None:
         evidence, codes = estimator.predict_evidence(rows.X), rows.codes
         scores = nonconformity(evidence, asked.score)
         reference = Reference.of(scores, codes, class_conditional=asked.class_conditional)
         conformal = ConformalScores(asked.score, asked.alpha, reference)
         conformal.check(estimator.classes_, asked.alpha)
-        found = replace(found, conformal=conformal)
+        result = replace(result, conformal=conformal)
         left_out = conformal.left_out_sets(evidence, asked.alpha)
         names = [spoken(label) for label in estimator.model_.labels]
         sets = ByClass.of(names, codes, (codes >= 0) & left_out[np.arange(len(codes)), codes])
         each = "of the rows of every class" if asked.class_conditional else "of the rows"
         lines.append(f"sets           hold the true class of at least {1 - asked.alpha:.0%} {each}")
-        lines.append(f"sets by class  {sets.text()} (each row by sets that the others make)")
+        lines.append(f"sets by class  {sets.text()} (each row tested with sets from the other rows)")
         notes += [] if asked.class_conditional else _notes(sets, asked.alpha)
     if asked.risk is not None:
         controlled = RiskControlledFERL(
@@ -414,22 +421,22 @@ def run_calibrate(asked: Namespace) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnmetRiskWarning)  # what is not met is printed
             control = controlled.calibrate(rows.X, rows.labels).control_
-        found = replace(found, control=control)
+        result = replace(result, control=control)
         lines.append(f"abstention     {control.text()}")
         lines += [] if decision.is_usual else [f"decision       {decision.text(estimator.model_.labels)}"]
     if asked.probabilities is not None:
         moved = fit_map(evidence, codes, asked.probabilities)
-        found = replace(found, moved=moved)
+        result = replace(result, moved=moved)
         how = (
             f"along a line of {len(moved.share)} points"
             if isinstance(moved, IsotonicMap)
             else (f"by a temperature of {moved.temperature:.3g}")
         )
         lines.append(f"probabilities  moved {how}")
-    lines.append("novelty        p-values: at most a share p of rows like these has a p-value up to p")
+    lines.append("novelty        p-values: among rows like these, at most a share p has a p-value of p or less")
     for line in lines:
         typer.echo(line)
-    write_calibration(found, asked.out, estimator.classes_)
+    write_calibration(result, asked.out, estimator.classes_)
     typer.echo(f"calibration    {asked.out}")
     for text in notes:
         note(text)
@@ -445,8 +452,8 @@ def _decision(asked: Namespace, model: Model) -> Decision:
         )
     if not decision.is_usual and asked.probabilities is not None:
         raise CommandError(
-            f"--probabilities moves what --decision {asked.decision} compares, so that --risk would promise something "
-            "about other labels than those given out. Leave one of them out."
+            f"--probabilities changes what --decision {asked.decision} compares, so the guarantee of --risk would be "
+            "about other labels than the predicted ones. Leave one of them out."
         )
     return decision
 
@@ -458,7 +465,7 @@ def _notes(sets: ByClass, alpha: float) -> list[str]:
     if not short:
         return []
     return [
-        f"{1 - alpha:.0%} are promised of all rows together; sets hold the true class less often where it is "
-        f"{sets.named(short, '{name} ({share:.1%} of {n_rows:,} rows)', 'or')}. Add --class-conditional to promise it "
-        "of every class, with larger sets"
+        f"the guarantee of {1 - alpha:.0%} is for all rows together; sets hold the true class less often where it is "
+        f"{sets.named(short, '{name} ({share:.1%} of {n_rows:,} rows)', 'or')}. Add --class-conditional to guarantee "
+        "it for every class, with larger sets"
     ]

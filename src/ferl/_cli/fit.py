@@ -100,14 +100,14 @@ def run_fit(asked: Namespace) -> None:
     if asked.model != "rules" and most < n_classes:
         note(
             f"{n_classes:,} classes and at most {most:,} rules: each rule of a tree supports one class, so "
-            f"the others are hardly found. Add --set max_rules={2 * n_classes}, say"
+            f"the others are hardly ever predicted. Add --set max_rules={2 * n_classes}, say"
         )
     with _warnings_as_notes(noted):
-        # scikit-learn asks what has been asked and answered before.
+        # scikit-learn warns of what the notes above have stated.
         warnings.filterwarnings("ignore", message="The number of unique classes", category=UserWarning)
-        own_weight = None if weight is None else weight[fitted_on]
+        fit_weight = None if weight is None else weight[fitted_on]
         more = {} if groups is None or asked.model != "rules" else _inner_groups(groups.take(fitted_on))
-        estimator.fit(X.take(fitted_on), y[fitted_on], own_weight, describe=description, **more)
+        estimator.fit(X.take(fitted_on), y[fitted_on], fit_weight, describe=description, **more)
     for feature in estimator.model_.leaving_features:
         note(f"column {dates_note(estimator.model_, feature)}")
     typer.echo(f"rules              {estimator.n_rules_}")
@@ -121,7 +121,7 @@ def run_fit(asked: Namespace) -> None:
     judged = judge_rows(estimator, X.take(fitted_on), truth[fitted_on])
     lines, example = [f"training accuracy  {judged.accuracy_text()}"], ""
     if getattr(estimator, "n_cases_", 0):
-        note("training rows are their own most similar cases: their accuracy is no measure, that of --test is")
+        note("each training row is its own most similar case, so accuracy on training rows means nothing; use --test")
     if asked.test is None:
         lines.append(f"training recall    {judged.recall.text()}")
     else:
@@ -145,7 +145,7 @@ def run_fit(asked: Namespace) -> None:
 
 def _inner_groups(column: pa.ChunkedArray) -> dict[str, Any]:
     """Groups for the inner validation of rules, as in :func:`_split_groups`; one alone cannot be left out."""
-    groups = [f"row {row}" if own is None else f"group {own}" for row, own in enumerate(column.to_pylist())]
+    groups = [f"row {row}" if item is None else f"group {item}" for row, item in enumerate(column.to_pylist())]
     return {"groups": groups} if len(set(groups)) > 1 else {}
 
 
@@ -186,7 +186,7 @@ def _description(asked: Namespace, left_out: Sequence[str]) -> TableDescription:
     """What is known of the table from a file, from --missing, and from the name of the target."""
     known = TableDescription.of(asked.describe)
     target = known.target if known.target.name else replace(known.target, name=asked.target)
-    columns = {name: own for name, own in known.columns.items() if name not in left_out}
+    columns = {name: item for name, item in known.columns.items() if name not in left_out}
     missing = tuple(dict.fromkeys((*asked.form.missing, *known.missing)))
     return replace(known, target=target, columns=columns, missing=missing)
 
@@ -198,7 +198,7 @@ def _estimator(model: str, parameters: dict[str, Any]) -> FERLEstimator[Any]:
     for name in parameters:
         if name in ("variant", "words") and parameters[name] in (*VARIANTS, "wide"):
             raise CommandError(
-                f"--set {name}={parameters[name]}: name a tree of the paper by --model, rules are the default."
+                f"--set {name}={parameters[name]}: choose a tree of the paper with --model; rules are the default."
             )
         if name in kind._moved:
             raise CommandError(f"--set {name}: --model {model} does not have this parameter: {kind._moved[name]}")
@@ -219,16 +219,16 @@ def parsed_settings(settings: Sequence[str]) -> dict[str, Any]:
     >>> parsed_settings(["max_rules=20", "two_mode=false", "combination=vote"])
     {'max_rules': 20, 'two_mode': False, 'combination': 'vote'}
     """
-    found = {}
+    result = {}
     for setting in settings:
         name, equals, value = setting.partition("=")
         if not equals:
             raise CommandError(f"--set {setting}: write name=value, for example max_rules=20.")
         try:
-            found[name.strip()] = json.loads(value)
+            result[name.strip()] = json.loads(value)
         except ValueError:
-            found[name.strip()] = None if value == "None" else value
-    return found
+            result[name.strip()] = None if value == "None" else value
+    return result
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -242,7 +242,7 @@ def _labelled_rows(file: TableFile, target: str) -> pa.Table:
     labels = table[target] if file.is_parquet else known_text(table[target], file.form.missing)
     if is_text(labels.type):
         texts = labels.cast(pa.string())
-        labels = known_text(texts, [own.strip() for own in label_markers(texts.unique().drop_null().to_pylist())])
+        labels = known_text(texts, [marker.strip() for marker in label_markers(texts.unique().drop_null().to_pylist())])
     if labels.null_count:
         note(f"{labels.null_count} rows have no {target!r} and are left out")
         table = table.filter(pc.is_valid(labels))
@@ -276,11 +276,11 @@ def _feature(
             _note_ids(name, "another whole number")
         return numbers
     pointed = with_decimal_points(text) if file.form.has_decimal_commas else text
-    found, fact, _ = recognise(name, [own for own in pointed.unique().to_pylist() if own is not None])
-    if found.name in NUMBERS:  # numbers with decimal commas, and markers among them
+    result, fact, _ = recognise(name, [item for item in pointed.unique().to_pylist() if item is not None])
+    if result.name in NUMBERS:  # numbers with decimal commas, and markers among them
         return pointed
     # Where there is a note, the fit will warn of what the column is taken for.
-    if found.name == "category" and not fact and _note_categories(text, name):
+    if result.name == "category" and not fact and _note_categories(text, name):
         noted.add(name)
     return text
 
@@ -369,19 +369,19 @@ def _weights(column: pa.ChunkedArray, name: str, form: FileForm) -> NDArray[np.f
 
 def check_target(labels: NDArray[np.generic], name: str, allow_many: bool) -> None:
     """Refuse a target that is constant, or that has too many values to be classes."""
-    found = np.unique(labels)
-    if len(found) == 1:
+    result = np.unique(labels)
+    if len(result) == 1:
         raise CommandError(
-            f"{name} is {shown(found[0].item())} in all {len(labels):,} rows: is this the right column? There is "
+            f"{name} is {shown(result[0].item())} in all {len(labels):,} rows: is this the right column? There is "
             "nothing to tell apart. Name another one with --target, or add rows of another class."
         )
     # Labels of a CSV file are text where they are not whole numbers.
-    numbers = [field_number(str(value), decimal_commas=True) for value in found.tolist()]
+    numbers = [field_number(str(value), decimal_commas=True) for value in result.tolist()]
     is_number = None not in numbers
     has_fractions = is_number and any(number is not None and number % 1 != 0 for number in numbers)
     most = _MANY_FRACTIONS if has_fractions else _MANY_INTEGERS if is_number else _MANY_TEXTS
-    hardly_repeats = len(found) > _SOME and len(labels) < _FEW_ROWS * len(found)
-    if allow_many or (len(found) <= most and not hardly_repeats):
+    hardly_repeats = len(result) > _SOME and len(labels) < _FEW_ROWS * len(result)
+    if allow_many or (len(result) <= most and not hardly_repeats):
         return
     question = (
         "is this a regression target? ferl learns classes; cut the numbers into a few,"
@@ -389,7 +389,7 @@ def check_target(labels: NDArray[np.generic], name: str, allow_many: bool) -> No
         else "is this a name or an id? ferl learns classes;"
     )
     raise CommandError(
-        f"{name} has {len(found):,} distinct values in {len(labels):,} rows: {question} name another column with "
+        f"{name} has {len(result):,} distinct values in {len(labels):,} rows: {question} name another column with "
         "--target, or add --allow-many-classes if every value is a class."
     )
 
@@ -405,7 +405,7 @@ def fit_seconds(model: str, n_rows: int, n_columns: int, n_classes: int) -> floa
 
 def note_cost(model: str, n_rows: int, n_columns: int, n_classes: int) -> None:
     """Print what a fit of many classes takes, before it is paid."""
-    seconds, deep = (fit_seconds(own, n_rows, n_columns, n_classes) for own in (model, "deep"))
+    seconds, deep = (fit_seconds(item, n_rows, n_columns, n_classes) for item in (model, "deep"))
     if n_classes < _COSTLY_CLASSES or seconds < _LONG_SECONDS:
         return
     other = f"; --model deep takes about {_duration(deep)}" if model in ("rules", "compact") else ""
@@ -436,7 +436,7 @@ def _split(y: NDArray[Any], share: float, seed: Any) -> list[NDArray[np.intp]]:
     parts = train_test_split(
         np.arange(len(y)), test_size=share, stratify=y if can_stratify else None, random_state=seed
     )
-    return [np.sort(own) for own in parts]
+    return [np.sort(part) for part in parts]
 
 
 def _split_groups(

@@ -57,13 +57,13 @@ def run_update(asked: Namespace) -> None:
         raise CommandError(f"{asked.model.name} has no rules to compare later rows with. Fit it first.")
     if asked.as_json:
         figures = drift.to_dict()
-        shares = {name: {str(key): plain(own) for key, own in figures.pop(name).items()} for name in _BY_CLASS}
-        figures = {name: plain(own) for name, own in figures.items()} | shares
+        shares = {name: {str(key): plain(item) for key, item in figures.pop(name).items()} for name in _BY_CLASS}
+        figures = {name: plain(item) for name, item in figures.items()} | shares
         typer.echo(json.dumps(figures, ensure_ascii=False, indent=2))
     else:
         typer.echo(repr(drift))
         if drift.z > _ALARM:
-            typer.echo("The labels follow the features in another way than they did: fit anew on recent rows.")
+            typer.echo("The relation between features and labels has changed: fit anew on recent rows.")
     if asked.out is not None:
         save_model(estimator.set_params(n_jobs=jobs), asked.out)
         typer.echo(f"{len(rows.codes):,} rows learned; model in {asked.out}", err=True)
@@ -99,10 +99,10 @@ def read_labelled(model: Model, asked: Namespace) -> LabelledRows:
     labels: list[Any] = []
     n_missing = 0
     for batch in file.batches():
-        own = np.full(batch.num_rows, -1, dtype=np.int32) if known is None else known.codes(batch)
-        keep = own != NO_LABEL if known is not None else np.ones(batch.num_rows, dtype=bool)
+        batch_codes = np.full(batch.num_rows, -1, dtype=np.int32) if known is None else known.codes(batch)
+        keep = batch_codes != NO_LABEL if known is not None else np.ones(batch.num_rows, dtype=bool)
         n_missing += int((~keep).sum())
-        kept, code = batch.filter(pa.array(keep)), np.maximum(own[keep], -1)
+        kept, code = batch.filter(pa.array(keep)), np.maximum(batch_codes[keep], -1)
         read = reader.read(kept)
         reader.count(read)
         columns = [read.numbers.get(name, known_column(kept[name], file.form)) for name in reader.features]

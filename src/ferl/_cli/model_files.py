@@ -75,14 +75,14 @@ def summarise(estimator: FERLEstimator[Any]) -> dict[str, Any]:
     model = estimator.model_
     tree, uses = model.tree, model.uses
     features = [
-        {"name": name, **_kind(model, feature, categories), **{use: own[feature] for use, own in uses.items()}}
+        {"name": name, **_kind(model, feature, categories), **{use: item[feature] for use, item in uses.items()}}
         for feature, (name, categories) in enumerate(zip(model.feature_names(), model.schema.categories, strict=True))
     ]
     changed = changed_parameters(estimator)
     return {
         "model": model.title,
         "n_rules": estimator.n_rules_,
-        **{f"n_{name}s": n for own in model.beside_rules for n, name in own},
+        **{f"n_{name}s": n for rule in model.beside_rules for n, name in rule},
         "depth": int(tree.depth.max()),
         "classes": estimator.classes_.tolist(),
         "training_weight": float(tree.weight[0]),
@@ -118,12 +118,12 @@ def _(model: RuleModel) -> dict[str, Any]:
     order = np.argsort(-np.abs(weights.weight).max(axis=1, initial=0.0), kind="stable")
     asked = [[names[model.tree.feature[step]] for step in model.tree.path(int(weights.node[rule]))] for rule in order]
     style = Style(model, [spoken(name) for name in names], model.labels)
-    told = [style.conditions(rule) or "always" for rule in statements(model)]
+    texts = [style.conditions(rule) or "always" for rule in statements(model)]
     return {
         "prior": model.prior.tolist(),
         "weights": [
-            {"asks": own, "if": told[rule], "weight": weights.weight[rule].tolist()}
-            for rule, own in zip(order, asked, strict=True)
+            {"asks": item, "if": texts[rule], "weight": weights.weight[rule].tolist()}
+            for rule, item in zip(order, asked, strict=True)
         ],
     }
 
@@ -241,7 +241,7 @@ def _write_onnx(asked: Namespace) -> None:
     content = exported.SerializeToString()
     with replacing(asked.out) as beside:
         beside.write_bytes(content)
-    inputs, outputs = (", ".join(own.name for own in some) for some in (exported.graph.input, exported.graph.output))
+    inputs, outputs = (", ".join(item.name for item in some) for some in (exported.graph.input, exported.graph.output))
     typer.echo(f"{asked.out}: {len(content):,} bytes\ninputs: {inputs}\noutputs: {outputs}")
 
 

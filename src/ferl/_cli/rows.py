@@ -120,21 +120,21 @@ def decision_of(text: str | None, model: Model) -> Decision:
 def _read_costs(path: Path, model: Model) -> Any:
     """The costs in a file, by labels of the model; lists where a JSON file has no names."""
     if path.suffix.lower() == ".json":
-        found = parsed_json(file_content(path))
-        if not isinstance(found, dict):
-            return found
-        table = {true: own for true, own in found.items() if isinstance(own, dict)}
-        if len(table) < len(found):
+        result = parsed_json(file_content(path))
+        if not isinstance(result, dict):
+            return result
+        table = {true: item for true, item in result.items() if isinstance(item, dict)}
+        if len(table) < len(result):
             raise CommandError(f'{path.name} must be {{"true": {{"predicted": cost}}}}, with names of classes.')
-        cells = [(true, label, cost) for true, own in table.items() for label, cost in own.items()]
+        cells = [(true, label, cost) for true, item in table.items() for label, cost in item.items()]
     else:
         head, *lines = list(csv.reader(file_content(path).decode("utf-8-sig").splitlines())) or [[]]
-        if len(head) < 2 or any(len(own) != len(head) for own in lines):
+        if len(head) < 2 or any(len(line) != len(head) for line in lines):
             raise CommandError(
                 f"{path.name} must have a header with the predicted classes after an empty field, and a line for each "
                 "true class: its name and the costs, with commas between."
             )
-        texts = [(own[0], label, text) for own in lines for label, text in zip(head[1:], own[1:], strict=True)]
+        texts = [(line[0], label, text) for line in lines for label, text in zip(head[1:], line[1:], strict=True)]
         cells = [(true, label, _cost(text, path)) for true, label, text in texts if text.strip()]
     label_of = partial(label_named, model, option=f"a class in {path.name}")
     return {(label_of(text=true.strip()), label_of(text=label.strip())): cost for true, label, cost in cells}
@@ -182,16 +182,16 @@ def run_certify(asked: Namespace) -> None:
         )
         return
     spread = total_spread(model.tree)[: model.n_features]
-    found = certify(model, row.values, "spread")
-    typer.echo(str(found))
+    result = certify(model, row.values, "spread")
+    typer.echo(str(result))
     units = []
-    for name in found.limits:
-        feature = found.names.index(name)
+    for name in result.limits:
+        feature = result.names.index(name)
         kind = model.column_kinds[feature]
         counted = " days" if kind.is_date else " categories" if kind.is_ordered else ""
         units.append(f"{spoken(name)} {spread[feature]:.4g}{counted}")
     listed = f": {', '.join(units)}" if units else ""
-    typer.echo(f"Distances are in spreads, standard deviations over the training rows{listed}")
+    typer.echo(f"Spreads are standard deviations over the training rows{listed}")
 
 
 def read_row_of(model: Model, file: TableFile, number: int) -> OneRow:
@@ -201,7 +201,7 @@ def read_row_of(model: Model, file: TableFile, number: int) -> OneRow:
     reader = RowReader(model.schema, model.derived, file.names, file.path, file.form, model.read_features)
     read = reader.read(_row_of(file, number))
     features = {name: f for f, name in enumerate(reader.features)}
-    return OneRow(read.rows, {features[name]: next(iter(found)) for name, found in read.unseen.items()})
+    return OneRow(read.rows, {features[name]: next(iter(result)) for name, result in read.unseen.items()})
 
 
 def _row_of(file: TableFile, number: int) -> pa.Table:

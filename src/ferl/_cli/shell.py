@@ -89,9 +89,9 @@ def declare(app: typer.Typer, module: str, stopped: str = "Stopped.") -> Callabl
     """
 
     def register(declared: Callable[..., None]) -> None:
-        own = inspect.signature(declared, eval_str=True)
+        signature = inspect.signature(declared, eval_str=True)
         parameters: list[inspect.Parameter] = []
-        for parameter in own.parameters.values():
+        for parameter in signature.parameters.values():
             is_form = parameter.name == "form"
             parameters += [_option("separator", str | None, SEPARATOR), _option("missing", str, MISSING)] * is_form
             parameters += [parameter] * (not is_form)
@@ -99,15 +99,15 @@ def declare(app: typer.Typer, module: str, stopped: str = "Stopped.") -> Callabl
         @wraps(declared)
         def run(debug: bool, **given: Any) -> None:
             with plain_errors(debug, stopped):
-                if "form" in own.parameters:
+                if "form" in signature.parameters:
                     from ferl._tables.table_files import FileForm
 
                     given["form"] = FileForm(given.pop("separator"), names_in(given.pop("missing")))
-                plain = {name: str(own) if isinstance(own, StrEnum) else own for name, own in given.items()}
+                plain = {name: str(item) if isinstance(item, StrEnum) else item for name, item in given.items()}
                 getattr(import_module(f"ferl._cli.{module}"), f"run_{declared.__name__}")(Namespace(**plain))
 
         run.__annotations__ = {}
-        run.__signature__ = own.replace(parameters=[*parameters, _option("debug", bool, DEBUG)])  # type: ignore[attr-defined]
+        run.__signature__ = signature.replace(parameters=[*parameters, _option("debug", bool, DEBUG)])  # type: ignore[attr-defined]
         app.command()(run)
 
     return register
@@ -201,7 +201,7 @@ def check_rules(model: Model, option: str, path: Path) -> None:
 def label_named(model: Model, text: str | None, option: str) -> Any:
     """The label of a model that text on the command line names, itself or by its meaning; None for no text."""
     labels = model.classes.tolist()
-    by_text = {str(own): label for own, label in zip(model.labels, labels, strict=True)}
+    by_text = {str(item): label for item, label in zip(model.labels, labels, strict=True)}
     by_text |= {str(label): label for label in labels}
     if text is not None and text not in by_text:
         raise CommandError(f"{option} is {text!r}; the classes are {', '.join(map(str, labels))}.")
@@ -242,5 +242,5 @@ def check_places(outputs: Sequence[Path | None], *inputs: Path) -> None:
             raise CommandError(f"{out} is no regular file, so it cannot be replaced by one. Choose another place.")
         if not os.access(folder, os.W_OK | os.X_OK):
             raise CommandError(f"You may not write into the folder {out.parent}. Choose another place.")
-        if out.exists() and any(own.exists() and own.samefile(out) for own in inputs):
+        if out.exists() and any(one_input.exists() and one_input.samefile(out) for one_input in inputs):
             raise CommandError(f"{out} would replace the file that is read. Choose another place.")

@@ -94,7 +94,7 @@ def answer_columns(model: Model, rows: Floats, judged: Judgement, wanted: Wanted
         "label": pa.array(model.classes.tolist()).take(pa.array(judged.label, mask=silent)),
         "probability": pa.array(judged.confidence, mask=silent),
         "set": set_texts(judged.sets, model.classes),
-        **{name: pa.array(own) for name, own in judged.evidence.figures.items()},
+        **{name: pa.array(item) for name, item in judged.evidence.figures.items()},
     }
     if wanted.with_novelty:
         columns["novelty"] = pa.array(judged.novelty, from_pandas=True)
@@ -106,11 +106,11 @@ def answer_columns(model: Model, rows: Floats, judged: Judgement, wanted: Wanted
         columns["radius"] = pa.array(certified_radius(model, rows, spread) if len(rows) else np.zeros(0), mask=silent)
     columns["abstention"] = pa.array(list(ABSTENTIONS)).take(pa.array(judged.abstention, mask=~judged.abstains))
     for what in wanted.by_class:
-        for label, own in zip(model.classes, getattr(judged.evidence, what).T, strict=True):
-            columns[f"{what}({label})"] = pa.array(np.ascontiguousarray(own))
+        for label, item in zip(model.classes, getattr(judged.evidence, what).T, strict=True):
+            columns[f"{what}({label})"] = pa.array(np.ascontiguousarray(item))
     reasons = _reasons(model, rows, wanted, judged) if wanted.n_reasons else []
     for k in range(wanted.n_reasons):
-        texts = [own[k].text if k < len(own) else None for own in reasons]
+        texts = [reason[k].text if k < len(reason) else None for reason in reasons]
         columns[f"reason_{k + 1}"] = pa.array(texts, pa.string())
     return {wanted.prefix + name: column for name, column in columns.items()}
 
@@ -121,21 +121,21 @@ def _reasons(model: Any, rows: Floats, wanted: Wanted, judged: Judgement) -> lis
     Without a wished class it is the most probable class of each row other than its label, so the reasons support the
     label. A row without a label has no reasons of this kind.
     """
-    found: list[tuple[Reason, ...]] = [()] * len(rows)
+    result: list[tuple[Reason, ...]] = [()] * len(rows)
     classes, n_reasons = model.classes.tolist(), wanted.n_reasons
     if wanted.wished is not None:
-        found = read_reasons(model, rows, n_reasons, wanted.wished)
+        result = read_reasons(model, rows, n_reasons, wanted.wished)
     elif len(rows) and len(classes) > 1:
         label, other = judged.label, judged.evidence.probability.copy()
         other[np.arange(len(rows)), label] = -1.0
         pairs = np.column_stack([label, other.argmax(axis=1)])
         has_label = ~judged.abstains | wanted.guess
         for given, towards in np.unique(pairs[has_label], axis=0).tolist():
-            own = np.flatnonzero((pairs == (given, towards)).all(axis=1) & has_label)
-            reasons = read_reasons(model, rows[own], n_reasons, classes[towards], rival=classes[given])
-            for row, own_reasons in zip(own, reasons, strict=True):
-                found[row] = own_reasons
-    return found
+            places = np.flatnonzero((pairs == (given, towards)).all(axis=1) & has_label)
+            reasons = read_reasons(model, rows[places], n_reasons, classes[towards], rival=classes[given])
+            for row, row_reasons in zip(places, reasons, strict=True):
+                result[row] = row_reasons
+    return result
 
 
 def set_texts(sets: NDArray[np.bool_], classes: NDArray[Any]) -> pa.Array:
@@ -153,9 +153,9 @@ def set_texts(sets: NDArray[np.bool_], classes: NDArray[Any]) -> pa.Array:
     width = packed.shape[1]
     keys = pa.FixedSizeBinaryArray.from_buffers(pa.binary(width), len(sets), [None, pa.py_buffer(packed)])
     encoded = keys.dictionary_encode()
-    found = np.frombuffer(b"".join(encoded.dictionary.to_pylist()), dtype=np.uint8).reshape(-1, width)
-    members = np.unpackbits(found, axis=1, count=len(labels)).astype(bool)
-    texts = ["|".join(label for label, inside in zip(labels, own, strict=True) if inside) for own in members]
+    result = np.frombuffer(b"".join(encoded.dictionary.to_pylist()), dtype=np.uint8).reshape(-1, width)
+    members = np.unpackbits(result, axis=1, count=len(labels)).astype(bool)
+    texts = ["|".join(label for label, inside in zip(labels, member, strict=True) if inside) for member in members]
     return pa.array(texts, pa.string()).take(encoded.indices)
 
 
@@ -217,10 +217,10 @@ def judge_file(model: Model, file: TableFile, out: str, wanted: Wanted, as_json:
         read = reader.read(batch)
         judged = judge(model, read.rows, wanted.rule, with_novelty=wanted.with_novelty)
         numbers = read.numbers if is_typed else {}
-        own = [numbers.get(name, column) for name, column in zip(kept, batch.columns if kept else (), strict=True)]
+        columns = [numbers.get(name, column) for name, column in zip(kept, batch.columns if kept else (), strict=True)]
         answers = answer_columns(model, read.rows, judged, wanted)
         counts = np.bincount(judged.abstention[judged.abstains], minlength=len(ABSTENTIONS))
-        return pa.table([*own, *answers.values()], names=[*kept, *answers]), read, counts
+        return pa.table([*columns, *answers.values()], names=[*kept, *answers]), read, counts
 
     n_rows, abstained = 0, np.zeros(len(ABSTENTIONS), dtype=np.int64)
     schema = answered(file.schema.empty_table())[0].schema  # all batches have it
@@ -243,5 +243,5 @@ def judge_file(model: Model, file: TableFile, out: str, wanted: Wanted, as_json:
             reader.count(read)
             n_rows += len(read.rows)
             abstained += counts
-    found = {word: n for word, n in zip(ABSTENTIONS, abstained.tolist(), strict=True) if n}
-    return Outcome(n_rows, found, reader.unseen_lines())
+    result = {word: n for word, n in zip(ABSTENTIONS, abstained.tolist(), strict=True) if n}
+    return Outcome(n_rows, result, reader.unseen_lines())

@@ -157,8 +157,8 @@ class Reference:
     @classmethod
     def of(cls, scores: Floats, codes: Ints, weight: Floats | None = None, *, class_conditional: bool) -> Reference:
         """The score of each calibration row for its label, from the scores of all classes, (n_samples, n_classes)."""
-        own = np.where(codes >= 0, scores[np.arange(len(codes)), codes], np.inf)
-        return cls(own, codes, np.ones(len(codes)) if weight is None else weight, class_conditional)
+        true_scores = np.where(codes >= 0, scores[np.arange(len(codes)), codes], np.inf)
+        return cls(true_scores, codes, np.ones(len(codes)) if weight is None else weight, class_conditional)
 
     def among(self, rows: Bools) -> Reference:
         """Some of the calibration rows, which new rows of their group are compared with."""
@@ -180,8 +180,8 @@ class Reference:
         n_classes = scores.shape[1]
         if not self.class_conditional:
             return _weight_at_least(self.scores, self.weight, scores), np.full(n_classes, self.weight.sum())
-        own = [self.codes == code for code in range(n_classes)]
-        columns = [_weight_at_least(self.scores[k], self.weight[k], s) for k, s in zip(own, scores.T, strict=True)]
+        of_class = [self.codes == code for code in range(n_classes)]
+        columns = [_weight_at_least(self.scores[k], self.weight[k], s) for k, s in zip(of_class, scores.T, strict=True)]
         known = self.codes >= 0
         total = np.bincount(self.codes[known], weights=self.weight[known], minlength=n_classes)
         return np.stack(columns, axis=1), total.astype(np.float64)
@@ -300,11 +300,11 @@ def groups_of(references: Sequence[Reference], classes: NDArray[Any], within: st
         masks = [(label, [part.codes == code for part in references]) for code, label in enumerate(classes.tolist())]
     else:
         masks = [(None, [np.ones(len(part.codes), dtype=bool) for part in references])]
-    found = []
-    for label, own in masks:
-        n_unknown = sum(int(np.isinf(part.scores[mask]).sum()) for part, mask in zip(references, own, strict=True))
-        found.append(Group(label, [int(mask.sum()) for mask in own if mask.any()], n_unknown, within))
-    return found
+    result = []
+    for label, item in masks:
+        n_unknown = sum(int(np.isinf(part.scores[mask]).sum()) for part, mask in zip(references, item, strict=True))
+        result.append(Group(label, [int(mask.sum()) for mask in item if mask.any()], n_unknown, within))
+    return result
 
 
 def refuse_few_rows(groups: Sequence[Group], alpha: float, *remedies: str) -> None:
@@ -314,15 +314,15 @@ def refuse_few_rows(groups: Sequence[Group], alpha: float, *remedies: str) -> No
         return
     by_class, worst = short[0].label is not None, max(group.least_alpha for group in short)
     by_group = short[0].within != ""
-    found = listed(
+    result = listed(
         [
-            f"{own.n_rows:,}" + f" of {own.label}" * by_class + f" in group {own.within}" * by_group
-            for own in short[:MOST_NAMED]
+            f"{item.n_rows:,}" + f" of {item.label}" * by_class + f" in group {item.within}" * by_group
+            for item in short[:MOST_NAMED]
         ]
         + [f"{len(short) - MOST_NAMED} more"] * (len(short) > MOST_NAMED)
     )
     needed = f"{least_rows(alpha)} calibration rows{' of every class' * by_class}{' in every group' * by_group}"
-    needs = f"at least {needed}; there are {found}"
+    needs = f"at least {needed}; there are {result}"
     if short[0].n_unknown and not by_class:
         most, n_rows, n_unknown = int(alpha * (short[0].n_rows + 1)), short[0].n_rows, short[0].n_unknown
         needs = (

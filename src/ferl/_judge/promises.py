@@ -201,8 +201,8 @@ def read_calibration(path: str | os.PathLike[str], model: Model, model_path: str
         raise ModelFileError(f"{name}: {error}") from error
     # Before its content is checked: classes of another model would be the first thing to be wrong.
     raise ModelFileError(
-        f"{name} belongs to another model than {Path(model_path).name}: what it promises holds for that one alone. "
-        "Calibrate this model on rows of its own."
+        f"{name} belongs to another model than {Path(model_path).name}: its guarantees hold for that model "
+        "only. Calibrate this model, too."
     )
 
 
@@ -231,8 +231,8 @@ def calibration_from_form(form: Any, classes: NDArray[Any]) -> Calibration:
     if type(form.get("version")) is not int or form["version"] != VERSION:
         raise ModelFileError(f"it is in version {shown(form.get('version'))}; this ferl reads version {VERSION}.")
     sizes = Sizes(0, classes=len(classes))
-    found = _FORM.read(form, "the calibration", sizes)
-    n_rows, novelty, sets = found["n_rows"], found["novelty"], found["sets"]
+    result = _FORM.read(form, "the calibration", sizes)
+    n_rows, novelty, sets = result["n_rows"], result["novelty"], result["sets"]
     if sizes.get("rows", n_rows) != n_rows:
         raise wrong("n_rows", f"it is {n_rows}, and there are {sizes['rows']} numbers for the rows")
     if novelty is not None and (np.sort(novelty) != novelty).any():
@@ -242,18 +242,23 @@ def calibration_from_form(form: Any, classes: NDArray[Any]) -> Calibration:
         reference = Reference(sets["scores"], sets["classes"], np.ones(n_rows), sets["class_conditional"])
         conformal = ConformalScores(sets["score"], sets["alpha"], reference)
     return Calibration(
-        found["model"], n_rows, conformal, _control(found["abstention"], classes), _map(found["probabilities"]), novelty
+        result["model"],
+        n_rows,
+        conformal,
+        _control(result["abstention"], classes),
+        _map(result["probabilities"]),
+        novelty,
     )
 
 
-def _control(found: dict[str, Any] | None, classes: NDArray[Any]) -> RiskControl | None:
-    if found is None:
+def _control(result: dict[str, Any] | None, classes: NDArray[Any]) -> RiskControl | None:
+    if result is None:
         return None
     try:
-        decision = PROBABLE if found["decision"] is None else Decision.of(found["decision"], classes)
+        decision = PROBABLE if result["decision"] is None else Decision.of(result["decision"], classes)
     except ValueError as error:
         raise wrong("abstention.decision", str(error).rstrip(".")) from error
-    control = RiskControl(**{**found, "threshold": float(found["threshold"]), "decision": decision})
+    control = RiskControl(**{**result, "threshold": float(result["threshold"]), "decision": decision})
     if not control.n_rows >= 1 or not control.n_errors <= control.n_answered <= control.n_rows:
         raise wrong("abstention.n_answered", "there cannot be more errors than answers, or answers than rows")
     if not control.met and control.threshold != math.inf:
@@ -261,10 +266,10 @@ def _control(found: dict[str, Any] | None, classes: NDArray[Any]) -> RiskControl
     return control
 
 
-def _map(found: dict[str, Any] | None) -> TemperatureMap | IsotonicMap | None:
-    if found is None:
+def _map(result: dict[str, Any] | None) -> TemperatureMap | IsotonicMap | None:
+    if result is None:
         return None
-    temperature, share, value, sharing = (found[name] for name in ("temperature", "share", "value", "sharing"))
+    temperature, share, value, sharing = (result[name] for name in ("temperature", "share", "value", "sharing"))
     if temperature is not None and share is None and value is None:
         return TemperatureMap(float(temperature), float(sharing))
     if temperature is not None or share is None or value is None:
@@ -350,7 +355,7 @@ class RiskControl:
         return np.asarray(signal >= self.threshold)
 
     def text(self, otherwise: str = "") -> str:
-        """The outcome in sentences; ``otherwise``: a further remedy of a test that began at an unlucky place."""
+        """The outcome in sentences; ``otherwise``: a further remedy if only the first threshold failed."""
         wish = f"at most {_percent(self.risk)} errors among answered rows, with {_percent(self.confidence)} confidence"
         if self.met:
             # Less ignorance and less novelty are better: the signal is their negative.
@@ -367,9 +372,8 @@ class RiskControl:
         )
         if self.achievable_risk <= self.risk:
             return (
-                f"{refused} The test began at an unlucky place: other thresholds look better than "
-                f"{_percent(self.risk)}, but rows that have been looked at prove nothing. Calibrate on fresh "
-                f"rows{otherwise}."
+                f"{refused} The first threshold failed. Others look better than {_percent(self.risk)}, but a choice "
+                f"among them on the same rows would prove nothing. Calibrate on fresh rows{otherwise}."
             )
         return (
             f"{refused} About {_percent(self.achievable_risk)} could be promised, answering "

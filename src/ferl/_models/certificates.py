@@ -167,19 +167,19 @@ def score_slopes(tree: FuzzyTree, node: Ints, weight: Floats, n_features: int, c
     -------
     ndarray of shape (n_features, n_classes, 2)
     """
-    found = np.zeros((n_features, weight.shape[1], 2))
+    result = np.zeros((n_features, weight.shape[1], 2))
     for feature in tree.tested_columns:
         if feature >= n_features:
             continue
         if feature in categories:
-            found[feature] = np.nan
+            result[feature] = np.nan
             continue
         rules, is_alone, slopes = _condition_slopes(tree, node, feature)
         for c in range(weight.shape[1]):
             ahead = np.delete(weight[rules, c, None] - weight[rules], c, axis=1)
             if ahead.shape[1]:
-                found[feature, c] = _sum_bounds(slopes, ahead, is_alone)
-    return found
+                result[feature, c] = _sum_bounds(slopes, ahead, is_alone)
+    return result
 
 
 def step_slopes(curves: CurvesAndMaps, n_features: int) -> Floats:
@@ -187,21 +187,21 @@ def step_slopes(curves: CurvesAndMaps, n_features: int) -> Floats:
 
     They are constant on cells, so that their only slopes are upright ones, at cuts.
     """
-    found = np.zeros((n_features, curves.value.shape[1], 2))
+    result = np.zeros((n_features, curves.value.shape[1], 2))
     for term, columns in enumerate(curves.term_columns):
         table = curves.table(term)
         for axis, column in enumerate(columns):
             if column >= n_features:
                 continue
             if curves.n_categories[column]:
-                found[column] = np.nan
+                result[column] = np.nan
                 continue
             steps = np.diff(np.moveaxis(table, axis, 0)[1:], axis=0).reshape(-1, table.shape[-1])
             for c in range(table.shape[-1]):
                 ahead = np.delete(steps[:, c, None] - steps, c, axis=1)
-                found[column, c, 0] -= math.inf if (ahead < 0).any() else 0.0
-                found[column, c, 1] += math.inf if (ahead > 0).any() else 0.0
-    return found
+                result[column, c, 0] -= math.inf if (ahead < 0).any() else 0.0
+                result[column, c, 1] += math.inf if (ahead > 0).any() else 0.0
+    return result
 
 
 def _condition_slopes(tree: FuzzyTree, node: Ints, feature: int) -> tuple[Ints, Bools, Floats]:
@@ -212,10 +212,10 @@ def _condition_slopes(tree: FuzzyTree, node: Ints, feature: int) -> tuple[Ints, 
     rules, nodes, is_alone = [], [], []
     for rule, end in enumerate(node.tolist()):
         path = tree.path(end)
-        own = [step for step in path if tree.feature[step] == feature]
-        rules += [rule] * len(own)
-        nodes += own
-        is_alone += [len(path) == 1] * len(own)
+        steps = [step for step in path if tree.feature[step] == feature]
+        rules += [rule] * len(steps)
+        nodes += steps
+        is_alone += [len(path) == 1] * len(steps)
     a, b, c, d = tree.trapezoid[nodes].T
     bends = np.unique(np.concatenate([a, b, c, d]))
     bends = bends[np.isfinite(bends)]

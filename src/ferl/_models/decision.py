@@ -90,16 +90,16 @@ class Decision:
         Decision
         """
         try:
-            found = json.loads(text)
+            result = json.loads(text)
         except (ValueError, RecursionError):
-            found = text
-        return cls.of(text if isinstance(found, str | None) else found, classes)
+            result = text
+        return cls.of(text if isinstance(result, str | None) else result, classes)
 
     @property
     def plain(self) -> str | float | list[list[float]]:
         """The decision as text, a number or lists, as files have it and :meth:`of` takes it."""
         if self.costs is not None:
-            return [list(own) for own in self.costs]
+            return [list(cost) for cost in self.costs]
         return self.name if self.threshold is None else self.threshold
 
     def among(self, kept: Sequence[int]) -> Decision:
@@ -191,8 +191,8 @@ class Decision:
         saved = costs.max(axis=1, keepdims=True) - costs
         saved /= saved.max() or 1.0  # all are equal, among some of the classes
         expected = np.zeros_like(weight)
-        for own, of_class in zip(saved, weight.T, strict=True):
-            expected += of_class[:, None] * own  # a product of matrices may round by the number of rows
+        for item, of_class in zip(saved, weight.T, strict=True):
+            expected += of_class[:, None] * item  # a product of matrices may round by the number of rows
         return np.asarray(expected.argmax(axis=1))
 
     def mean_cost(self, counts: ArrayLike) -> tuple[float, float] | None:
@@ -236,8 +236,8 @@ def _costs_by_name(wish: Any, classes: NDArray[Any]) -> Floats:
     """Costs by the names of classes; pairs that are left out cost 0 where the label is right, and 1 where not."""
     table = wish if isinstance(wish, Mapping) else wish.to_dict(orient="index")  # a data frame: rows are true classes
     pairs: dict[Any, Any] = {}
-    for key, own in table.items():
-        pairs |= {(key, label): cost for label, cost in own.items()} if isinstance(own, Mapping) else {key: own}
+    for key, item in table.items():
+        pairs |= {(key, label): cost for label, cost in item.items()} if isinstance(item, Mapping) else {key: item}
     labels = classes.tolist()
     known = {str(label): code for code, label in enumerate(labels)} | {label: c for c, label in enumerate(labels)}
     costs = 1.0 - np.eye(len(labels))
@@ -296,8 +296,8 @@ def _mistake(true: Any, label: Any) -> str:
 def _costs_text(costs: tuple[tuple[float, ...], ...], names: list[str]) -> str:
     pairs = [
         (cost, f"{names[p]} costs {cost:.4g} where {names[t]} is true")
-        for t, own in enumerate(costs)
-        for p, cost in enumerate(own)
+        for t, item in enumerate(costs)
+        for p, cost in enumerate(item)
         if t != p or cost
     ]
     rest = f", and {len(pairs) - MAX_COSTS:,} more" if len(pairs) > MAX_COSTS else ""

@@ -176,10 +176,10 @@ class Integers(Field):
                 raise ModelFileError(
                     f"{where}[{index}] is {shown(entry)}; it must be an integer from {self.low} to {high}."
                 )
-        found = np.array(entries, dtype=np.int32)
-        if self.ascending and (np.diff(found) <= 0).any():
+        result = np.array(entries, dtype=np.int32)
+        if self.ascending and (np.diff(result) <= 0).any():
             raise wrong(where, "they must ascend")
-        return found
+        return result
 
     def write(self, value: Any) -> Any:
         """A list."""
@@ -196,11 +196,11 @@ class Each(Field):
     def read(self, value: Any, where: str, sizes: Sizes) -> list[Any]:
         """A list."""
         entries = _sized(value, where, self.size, sizes)
-        return [self.entry.read(own, f"{where}[{index}]", sizes) for index, own in enumerate(entries)]
+        return [self.entry.read(entry, f"{where}[{index}]", sizes) for index, entry in enumerate(entries)]
 
     def write(self, value: Any) -> Any:
         """A list."""
-        return [self.entry.write(own) for own in value]
+        return [self.entry.write(item) for item in value]
 
 
 @dataclass(frozen=True)
@@ -310,11 +310,11 @@ class Object(Field):
 
     def write(self, value: Any) -> Any:
         """A dict of the entries, from a dict or from an object with these attributes."""
-        found = {key: value[key] if isinstance(value, Mapping) else getattr(value, key) for key in self.fields}
+        result = {key: value[key] if isinstance(value, Mapping) else getattr(value, key) for key in self.fields}
         return {
-            key: form.write(found[key])
+            key: form.write(result[key])
             for key, form in self.fields.items()
-            if key not in self.optional or not _is_empty(found[key])
+            if key not in self.optional or not _is_empty(result[key])
         }
 
 
@@ -392,11 +392,11 @@ def memory_of_json(n_bytes: int, size: dict[str, int]) -> int:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    result = dict(pairs)
+    if len(result) != len(pairs):
         twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
         raise ModelFileError(f"{shown(twice)} stands twice in one object.")
-    return found
+    return result
 
 
 def _refuse_constant(name: str) -> Any:

@@ -20,7 +20,7 @@ from ferl._models.tree import FuzzyTree
 from ferl._models.words import LinguisticVariable
 from ferl._tables import INDICATOR_CATEGORIES, ColumnKind, Derived, Missing, OneRow, Schema, add_up_derived
 from ferl._util.arrays import Bools, Floats, FrozenArrays, Ints
-from ferl._util.text import counted, said_as, words_of
+from ferl._util.text import counted, in_words, words_of
 
 Words = list[LinguisticVariable | None]
 Reading = TypeVar("Reading", bound=Callable[..., Any])
@@ -182,7 +182,7 @@ class Model(FrozenArrays):
         """Which nodes are sources of evidence, shape (n_nodes,)."""
 
     @property
-    def speaks(self) -> Bools:
+    def is_rule(self) -> Bools:
         """Which nodes take part in the evidence, shape (n_nodes,)."""
         return self.is_source
 
@@ -220,8 +220,8 @@ class Model(FrozenArrays):
 
     def count_by_feature(self, columns: Sequence[int]) -> list[int]:
         """How often each feature is among columns; whether it is missing counts as well."""
-        found = np.bincount(columns, minlength=self.n_features + len(self.derived)).astype(np.float64)
-        return [int(own) for own in add_up_derived(found[None], self.derived)[0]]
+        result = np.bincount(columns, minlength=self.n_features + len(self.derived)).astype(np.float64)
+        return [int(item) for item in add_up_derived(result[None], self.derived)[0]]
 
     @property
     def title(self) -> str:
@@ -296,7 +296,7 @@ class Model(FrozenArrays):
     @cached_property
     def _said_names(self) -> tuple[str, ...]:
         pairs = zip(self.schema.kinds, feature_names(self.schema), strict=True)
-        return tuple(kind.said_name(name) if kind.label or kind.unit else name for kind, name in pairs)
+        return tuple(kind.display_name(name) if kind.label or kind.unit else name for kind, name in pairs)
 
     def column_names(self, given: Sequence[str] | None = None) -> list[str]:
         """Names of the columns that conditions read: the features, and the derived ones."""
@@ -305,7 +305,7 @@ class Model(FrozenArrays):
     @property
     def missing_features(self) -> tuple[int, ...]:
         """Features that have an indicator of missing values."""
-        return tuple(own.feature for own in self.derived if isinstance(own, Missing))
+        return tuple(item.feature for item in self.derived if isinstance(item, Missing))
 
     def feature_of(self, column: int) -> int:
         """The feature of a column: the column itself, or the feature that it is derived from."""
@@ -325,7 +325,7 @@ class Model(FrozenArrays):
     def column_kinds(self) -> list[ColumnKind]:
         """What the values of each column are."""
         kinds = self.schema.kinds
-        return [*kinds, *(own.column_kind or kinds[own.feature] for own in self.derived)]
+        return [*kinds, *(item.column_kind or kinds[item.feature] for item in self.derived)]
 
     @cached_property
     def _plain_columns(self) -> frozenset[int]:
@@ -345,25 +345,25 @@ class Model(FrozenArrays):
         """A value of a column whose conditions are on numbers: a number, or one of ordered categories."""
         kind = self.column_kinds[column]
         if kind.is_ordered and kind.order:
-            return kind.said_value(kind.order[min(max(round(number), 0), len(kind.order) - 1)])
+            return kind.display_value(kind.order[min(max(round(number), 0), len(kind.order) - 1)])
         return kind.number(number)
 
     def values_of(self, one: OneRow) -> list[Any]:
         """Values of the features of a row as in the table: numbers, categories, None where they are missing."""
-        found: list[Any] = []
+        result: list[Any] = []
         for f, value in enumerate(one.values[0, : self.n_features].tolist()):
             if f in one.unseen or math.isnan(value):
-                found.append(one.unseen.get(f))
+                result.append(one.unseen.get(f))
             elif f in self.category_names:
-                found.append(self.category_names[f][int(value)])
+                result.append(self.category_names[f][int(value)])
             else:
-                found.append(value if f in self._plain_columns else self.value(f, value))
-        return found
+                result.append(value if f in self._plain_columns else self.value(f, value))
+        return result
 
     def training_range(self, feature: int) -> tuple[float, float]:
-        """The range of a feature that holds numbers over the training rows, as far as the model remembers it.
+        """The range of a feature that holds numbers over the training rows, as far as the model keeps it.
 
-        Rules remember it. A tree remembers the ranges at its splits and the training rows that were kept; without
+        Rules keep it. A tree keeps the ranges at its splits and the training rows that were kept; without
         either the range is three standard deviations around the mean.
         """
         return self._training_ranges[feature]
@@ -455,7 +455,7 @@ class Model(FrozenArrays):
         """
         if not self.reading.support_gate:
             return np.zeros(0, dtype=np.int32)
-        always_open = [self.n_features + k for k, own in enumerate(self.derived) if not isinstance(own, Missing)]
+        always_open = [self.n_features + k for k, item in enumerate(self.derived) if not isinstance(item, Missing)]
         columns = self.condition_columns
         return columns[~np.isin(columns, always_open)] if always_open else columns
 
@@ -468,11 +468,11 @@ def feature_names(schema: Schema) -> list[str]:
 def with_derived_names(names: list[str], derived: Sequence[Derived], labels: Sequence[Any]) -> list[str]:
     """Names of all columns; those made of names and labels that have words have words, too."""
 
-    def named(own: Derived) -> str:
-        feature = names[own.feature]
-        plain = own.name(feature, labels)
-        words = own.name(words_of(feature), list(map(words_of, labels)))
-        return plain if plain is feature or plain == words else said_as(plain, words)
+    def named(derived: Derived) -> str:
+        feature = names[derived.feature]
+        plain = derived.name(feature, labels)
+        words = derived.name(words_of(feature), list(map(words_of, labels)))
+        return plain if plain is feature or plain == words else in_words(plain, words)
 
     return names + list(map(named, derived))
 
@@ -480,11 +480,11 @@ def with_derived_names(names: list[str], derived: Sequence[Derived], labels: Seq
 def category_names(schema: Schema, derived: Sequence[Derived]) -> dict[int, Sequence[Any]]:
     """Categories of each categorical column, by the index of the column."""
     pairs = enumerate(zip(schema.kinds, schema.categories, strict=True))
-    found: dict[int, Sequence[Any]] = {
-        j: kind.said_values(own.tolist()) for j, (kind, own) in pairs if own is not None and len(own)
+    result: dict[int, Sequence[Any]] = {
+        j: kind.display_values(item.tolist()) for j, (kind, item) in pairs if item is not None and len(item)
     }
-    indicators = (k for k, own in enumerate(derived) if isinstance(own, Missing))
-    return found | {len(schema.categories) + k: INDICATOR_CATEGORIES for k in indicators}
+    indicators = (k for k, item in enumerate(derived) if isinstance(item, Missing))
+    return result | {len(schema.categories) + k: INDICATOR_CATEGORIES for k in indicators}
 
 
 def kept_by_model(function: Reading) -> Reading:

@@ -113,11 +113,11 @@ def model_to_form(model: Model, parameters: dict[str, Any], notes: list[str]) ->
         "tree": {
             **{name: getattr(tree, name) for name in TREE.fields},
             "categories": None if tree.categories is None else _sparse(tree.categories),
-            "profile": {**vars(tree.profile), "exemplar": [own[own >= 0] for own in tree.profile.exemplar]},
+            "profile": {**vars(tree.profile), "exemplar": [item[item >= 0] for item in tree.profile.exemplar]},
         },
         "history": HISTORY.read(list(model.history), "history", Sizes(0)),
     }
-    form: dict[str, Any] = _form_of(model.kind).write(values | _OWN[model.kind].values(model))
+    form: dict[str, Any] = _form_of(model.kind).write(values | _BY_KIND[model.kind].values(model))
     return form
 
 
@@ -173,34 +173,34 @@ def model_from_form(form: Any, n_bytes: int) -> tuple[Model, dict[str, Any]]:
     classes = _classes(MODEL["classes"].read(form.get("classes"), "classes", sizes), sizes)
     missing, weights = form.get("missing_features"), form.get("weights")
     n_features, derived = len(schema.categories), form.get("derived")
-    n_missing, n_derived = (len(own) if isinstance(own, list) else 0 for own in (missing, derived))
+    n_missing, n_derived = (len(item) if isinstance(item, list) else 0 for item in (missing, derived))
     sizes |= {"features": n_features, "columns": n_features + n_missing + n_derived, "classes": len(classes)}
     if isinstance(weights, dict) and isinstance(weights.get("node"), list):
         sizes["weights"] = 1 + len(weights["node"])
-    found, own = _form_of(kind).read(form, "the model", sizes), _OWN[kind]
+    result, parts = _form_of(kind).read(form, "the model", sizes), _BY_KIND[kind]
     indicators = np.full(n_missing, len(INDICATOR_CATEGORIES), dtype=np.int32)
     n_categories = np.concatenate([schema.n_categories, indicators, np.zeros(n_derived, dtype=np.int32)])
-    tree = _tree(found["tree"], n_categories, sizes)
-    own.check(tree)
-    words = _words(found["words"], n_categories)
+    tree = _tree(result["tree"], n_categories, sizes)
+    parts.check(tree)
+    words = _words(result["words"], n_categories)
     if bool(tree.word) != (words is not None):
         raise wrong("tree.word", "nodes have words where the entry words defines them, and only there")
-    schema = schema if found["table"] is None else _with_table(schema, found["table"])
-    model = own.model(
+    schema = schema if result["table"] is None else _with_table(schema, result["table"])
+    model = parts.model(
         tree=tree,
-        reading=own.reading(**found["reading"]),
+        reading=parts.reading(**result["reading"]),
         classes=classes,
         schema=schema,
         derived=(
-            *map(Missing, found["missing_features"].tolist()),
-            *(_derived(one, k, schema, len(classes)) for k, one in enumerate(found.get("derived") or ())),
+            *map(Missing, result["missing_features"].tolist()),
+            *(_derived(one, k, schema, len(classes)) for k, one in enumerate(result.get("derived") or ())),
         ),
         words=words,
-        n_growth_rows=found["n_growth_rows"],
-        history=tuple(found["history"] or ()),
-        **own.attributes(found, tree),
+        n_growth_rows=result["n_growth_rows"],
+        history=tuple(result["history"] or ()),
+        **parts.attributes(result, tree),
     )
-    return model, found["parameters"]
+    return model, result["parameters"]
 
 
 def _derived(form: dict[str, Any], index: int, schema: Schema, n_classes: int) -> Derived:
@@ -230,7 +230,7 @@ def _derived(form: dict[str, Any], index: int, schema: Schema, n_classes: int) -
 
 
 _DERIVED: dict[str, type[Derived]] = {
-    own.kind: own for own in (CategoryEvidence, KnownDate, DateInRange, DatePart, DayEvidence)
+    item.kind: item for item in (CategoryEvidence, KnownDate, DateInRange, DatePart, DayEvidence)
 }
 
 
@@ -258,13 +258,13 @@ def columns_to_form(schema: Schema) -> dict[str, Any]:
 
 def columns_from_form(form: Any, sizes: Sizes) -> Schema:
     """Columns from their plain form, checked."""
-    found = COLUMNS.read(form, "columns", sizes)
-    names, features = found["names"], found["features"]
+    result = COLUMNS.read(form, "columns", sizes)
+    names, features = result["names"], result["features"]
     if not features:
         raise wrong("columns.features", "there must be at least one feature")
     if names is not None and len(set(names)) < len(names):
         raise wrong("columns.names", f"two features are called {shown(Counter(names).most_common(1)[0][0])}")
-    categories = [_levels(own, f"columns.features[{j}]", sizes) for j, own in enumerate(features)]
+    categories = [_levels(feature, f"columns.features[{j}]", sizes) for j, feature in enumerate(features)]
     return Schema(None if names is None else tuple(names), tuple(categories))
 
 
@@ -318,11 +318,11 @@ def _classes_to_form(classes: NDArray[Any]) -> dict[str, Any]:
 def _words(form: list[Any] | None, n_categories: Ints) -> Words | None:
     if form is None:
         return None
-    found = [_variable(own, "words") for own in form]
-    for column, variable in enumerate(found):
+    result = [_variable(item, "words") for item in form]
+    for column, variable in enumerate(result):
         if variable is not None and n_categories[column]:
             raise ModelFileError(f"words[{column}] has words for a feature that holds categories.")
-    return found
+    return result
 
 
 def variable_to_form(variable: LinguisticVariable | None) -> dict[str, Any] | None:
@@ -346,7 +346,7 @@ def variables_to_form(variables: Any) -> list[Any]:
 
 def variables_from_form(form: Any, where: str) -> list[LinguisticVariable | None]:
     """Variables from their plain form, checked."""
-    return [_variable(own, where) for own in Each(None, Nullable(VARIABLE)).read(form, where, Sizes(0))]
+    return [_variable(item, where) for item in Each(None, Nullable(VARIABLE)).read(form, where, Sizes(0))]
 
 
 def _variable(form: dict[str, Any] | None, where: str) -> LinguisticVariable | None:
@@ -356,7 +356,7 @@ def _variable(form: dict[str, Any] | None, where: str) -> LinguisticVariable | N
     if len(form["words"]) != len(form["trapezoids"]):
         raise wrong(where, f"{len(form['words'])} words have {len(form['trapezoids'])} trapezoids")
     try:
-        sets = [FuzzySet(word, *own) for word, own in zip(form["words"], form["trapezoids"].tolist(), strict=True)]
+        sets = [FuzzySet(word, *item) for word, item in zip(form["words"], form["trapezoids"].tolist(), strict=True)]
         return LinguisticVariable(form["name"], tuple(sets), form["unit"], (low, high))
     except ValueError as error:
         raise ModelFileError(f"{where}: {error}") from error
@@ -450,7 +450,7 @@ def _check_chains(tree: FuzzyTree) -> None:
         if len(chain) > MAX_CONDITIONS:
             raise wrong("tree.parent", f"the rule of node {node} has more than {MAX_CONDITIONS} conditions")
         if column in chain[:-1]:
-            raise wrong("tree.feature", f"the rule of node {node} asks column {column} twice")
+            raise wrong("tree.feature", f"the rule of node {node} reads column {column} twice")
 
 
 def _node_words(words: list[Any], n_nodes: int) -> tuple[str, ...]:
@@ -464,27 +464,27 @@ def _node_words(words: list[Any], n_nodes: int) -> tuple[str, ...]:
     return tuple(words)
 
 
-def _check_trapezoids(found: Floats, is_free: Bools) -> None:
+def _check_trapezoids(values: Floats, is_free: Bools) -> None:
     """``is_free``: nodes without a condition on numbers, the root and categories."""
-    a, b, c, d = found.T
+    a, b, c, d = values.T
     rising = np.isfinite(a) & np.isfinite(b) | (a == -np.inf) & (b == -np.inf)
     falling = np.isfinite(c) & np.isfinite(d) | (c == np.inf) & (d == np.inf)
-    everything = np.isinf(found).all(axis=1)
+    everything = np.isinf(values).all(axis=1)
     _refuse(
         ~(rising & falling & (a <= b) & (b <= c) & (c <= d)) | (is_free & ~everything),
         "tree.trapezoid",
         lambda k: (
-            f"that of node {k} is {found[k].tolist()}; it must ascend, the first two finite or both -inf, the "
+            f"that of node {k} is {values[k].tolist()}; it must ascend, the first two finite or both -inf, the "
             "last two finite or both inf, and the root and categories have none that is finite"
         ),
     )
 
 
-def _check_ranges(found: Floats, where: str, what: str, most: float) -> None:
+def _check_ranges(values: Floats, where: str, what: str, most: float) -> None:
     """Ranges that ascend; from inf to -inf where no training row has a value."""
-    is_empty = (found[:, 0] == np.inf) & (found[:, 1] == -np.inf)
-    is_right = (found[:, 0] <= found[:, 1]) & np.isfinite(found).all(axis=1) & (np.abs(found) <= most).all(axis=1)
-    _refuse(~is_empty & ~is_right, where, lambda k: f"the range of {what} {k} is {found[k].tolist()}; it must ascend")
+    is_empty = (values[:, 0] == np.inf) & (values[:, 1] == -np.inf)
+    is_right = (values[:, 0] <= values[:, 1]) & np.isfinite(values).all(axis=1) & (np.abs(values) <= most).all(axis=1)
+    _refuse(~is_empty & ~is_right, where, lambda k: f"the range of {what} {k} is {values[k].tolist()}; it must ascend")
 
 
 def _cuts(form: dict[str, Any] | None, is_leaf: Bools) -> Cuts | None:
@@ -501,15 +501,15 @@ def _cuts(form: dict[str, Any] | None, is_leaf: Bools) -> Cuts | None:
 def _sparse(categories: Categories) -> dict[str, Any]:
     """The most frequent membership of each condition on categories, and the memberships that differ from it."""
     nodes = np.flatnonzero(np.diff(categories.start))
-    found: dict[str, list[Any]] = {"usual": [], "code": [], "membership": []}
+    result: dict[str, list[Any]] = {"usual": [], "code": [], "membership": []}
     for node in nodes.tolist():
-        own = categories.of(node)
-        values, inverse, counts = np.unique(own.view(np.int64), return_inverse=True, return_counts=True)
+        memberships = categories.of(node)
+        values, inverse, counts = np.unique(memberships.view(np.int64), return_inverse=True, return_counts=True)
         codes = np.flatnonzero(inverse != np.argmax(counts))
-        found["usual"].append(values[np.argmax(counts)].view(np.float64))
-        found["code"].append(codes)
-        found["membership"].append(own[codes])
-    return found | {"node": nodes, "usual": np.array(found["usual"], dtype=np.float64)}
+        result["usual"].append(values[np.argmax(counts)].view(np.float64))
+        result["code"].append(codes)
+        result["membership"].append(memberships[codes])
+    return result | {"node": nodes, "usual": np.array(result["usual"], dtype=np.float64)}
 
 
 def _categories(form: dict[str, Any] | None, n_categories: Ints, feature: Ints, sizes: Sizes) -> Categories | None:
@@ -530,10 +530,12 @@ def _categories(form: dict[str, Any] | None, n_categories: Ints, feature: Ints, 
     start = np.concatenate([[0], np.cumsum(widths)]).astype(np.int32)
     membership = np.repeat(form["usual"], widths[nodes])
     for index, node in enumerate(nodes.tolist()):
-        codes, own = form["code"][index], form["membership"][index]
-        if len(codes) != len(own) or (codes >= widths[node]).any():
-            raise wrong(f"tree.categories.code[{index}]", f"it must list {len(own)} of {widths[node]} categories")
-        membership[start[node] + codes] = own
+        codes, memberships = form["code"][index], form["membership"][index]
+        if len(codes) != len(memberships) or (codes >= widths[node]).any():
+            raise wrong(
+                f"tree.categories.code[{index}]", f"it must list {len(memberships)} of {widths[node]} categories"
+            )
+        membership[start[node] + codes] = memberships
     return Categories(n_categories, start, membership)
 
 
@@ -550,10 +552,10 @@ def _exemplars(lists: list[Ints], n_rows: int, sizes: Sizes) -> Ints:
     sizes.take(len(lists) * width, "tree.profile.exemplar")
     if n_rows and not len(lists[0]):
         raise wrong("tree.profile.exemplar", "there are rows, so the root must have some")
-    found = np.full((len(lists), width), -1, dtype=np.int32)
-    for node, own in enumerate(lists):
-        found[node, : len(own)] = own
-    return found
+    result = np.full((len(lists), width), -1, dtype=np.int32)
+    for node, one_list in enumerate(lists):
+        result[node, : len(one_list)] = one_list
+    return result
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -564,12 +566,12 @@ def _exemplars(lists: list[Ints], n_rows: int, sizes: Sizes) -> Ints:
 def _weights_of(model: RuleModel) -> dict[str, Any]:
     rules = {name: getattr(model.rules, name) for name in ("node", "weight", "ridge")}
     rules["products"] = _products_to_form(model.rules.products)
-    rules["category_weight"] = [{"column": j, "weight": own} for j, own in model.category_weight.items()] or None
-    own = {name: getattr(model, name) for name in WEIGHTS.fields if name not in rules}
+    rules["category_weight"] = [{"column": j, "weight": item} for j, item in model.category_weight.items()] or None
+    more = {name: getattr(model, name) for name in WEIGHTS.fields if name not in rules}
     columns = [one for one in model.derived if not isinstance(one, Missing)]
     empty = dict.fromkeys(DERIVED.fields)
     return {
-        "weights": rules | own | {"curves": _curves_to_form(model.curves), "cases": _cases_to_form(model.cases)},
+        "weights": rules | more | {"curves": _curves_to_form(model.curves), "cases": _cases_to_form(model.cases)},
         "derived": [empty | vars(one) | {"kind": one.kind} for one in columns],
         "replaced": model.replaced,
     }
@@ -611,9 +613,9 @@ def _cases(form: dict[str, Any] | None, n_categories: Ints) -> Cases | None:
     _check_centred(usual[None], "weights.cases.usual", lambda _: f"it sums to {usual.sum()}, not to 0")
     if not form["weight"].all():
         raise wrong("weights.cases.weight", "weights must be above 0")
-    found = Cases(**form | {"place": form["place"].astype(np.int64), "n_categories": n_categories})
+    cases = Cases(**form | {"place": form["place"].astype(np.int64), "n_categories": n_categories})
     try:
-        return found if found.core else None
+        return cases if cases.core else None
     except ValueError as error:
         raise ModelFileError(f"weights.cases: {error}") from error
 
@@ -622,7 +624,7 @@ def _curves(form: dict[str, Any] | None, n_categories: Ints) -> CurvesAndMaps | 
     """Curves and maps of a file; the core checks what is left, such as the order of cuts."""
     if form is None:
         return None
-    where, sizes = "weights.curves", [len(own) for own in form["value"]]
+    where, sizes = "weights.curves", [len(item) for item in form["value"]]
     if not sizes:
         raise wrong(where, "a model without curves and maps has null here")
     cuts = [axis for pair in form["cuts"] for axis in pair]
@@ -630,11 +632,11 @@ def _curves(form: dict[str, Any] | None, n_categories: Ints) -> CurvesAndMaps | 
     is_map = column[:, 1] >= 0
     if (np.diff(is_map.astype(int)) < 0).any():
         raise wrong(where, "curves must come before maps")
-    if any(len(own) != size for own, size in zip(form["support"], sizes, strict=True)):
+    if any(len(item) != size for item, size in zip(form["support"], sizes, strict=True)):
         raise wrong(where, "support must have one number for each cell")
     for k, value in enumerate(form["value"]):
         _check_centred(value, f"{where}.value[{k}]", lambda j: f"the values of cell {j} do not sum to 0")
-    found = CurvesAndMaps(
+    curves_and_maps = CurvesAndMaps(
         column,
         np.cumsum([0, *map(len, cuts)], dtype=np.int32),
         np.concatenate([np.zeros(0), *cuts]),
@@ -644,13 +646,13 @@ def _curves(form: dict[str, Any] | None, n_categories: Ints) -> CurvesAndMaps | 
         n_categories,
     )
     try:
-        return found if found.core else None
+        return curves_and_maps if curves_and_maps.core else None
     except ValueError as error:
         raise ModelFileError(f"{where}: {error}") from error
 
 
-def _rule_attributes(found: dict[str, Any], tree: FuzzyTree) -> dict[str, Any]:
-    form = found["weights"]
+def _rule_attributes(result: dict[str, Any], tree: FuzzyTree) -> dict[str, Any]:
+    form = result["weights"]
     node, weight, prior, scale = form["node"], form["weight"], form["prior"], form["novelty_scale"]
     if not np.array_equal(node, tree.leaves[tree.leaves > 0]):
         raise wrong("weights.node", "it must list the last node of each rule, in order")
@@ -659,7 +661,7 @@ def _rule_attributes(found: dict[str, Any], tree: FuzzyTree) -> dict[str, Any]:
     _check_ranges(form["ranges"], "weights.ranges", "column", LARGEST_MEAN)
     if scale is not None and (scale[1:] < scale[:-1]).any():
         raise wrong("weights.novelty_scale", "quantiles must ascend")
-    replaced = np.zeros(0, dtype=np.int32) if found["replaced"] is None else found["replaced"]
+    replaced = np.zeros(0, dtype=np.int32) if result["replaced"] is None else result["replaced"]
     if np.isin(tree.feature, replaced).any():
         raise wrong("replaced", "a condition is on a feature that is read through its derived columns alone")
     curvature = form["curvature"]
@@ -702,24 +704,24 @@ def _products(form: dict[str, Any]) -> Floats:
     where, rows = "weights.products", form["sums"]
     if any(len(row) != k + 1 for k, row in enumerate(rows)):
         raise wrong(where, "row k must have k + 1 numbers, up to the diagonal")
-    found = np.zeros((len(rows), len(rows)))
+    result = np.zeros((len(rows), len(rows)))
     for k, row in enumerate(rows):
-        found[k, : k + 1] = found[: k + 1, k] = row * form["unit"]
-    _refuse((found > found[0]).any(axis=0), where, lambda k: f"in column {k} a sum exceeds that of the first row")
-    _check_curvature(found, where)
-    return found
+        result[k, : k + 1] = result[: k + 1, k] = row * form["unit"]
+    _refuse((result > result[0]).any(axis=0), where, lambda k: f"in column {k} a sum exceeds that of the first row")
+    _check_curvature(result, where)
+    return result
 
 
 def _category_weight(form: list[dict[str, Any]] | None, n_categories: Ints) -> dict[int, Floats]:
-    found = {own["column"]: own["weight"] for own in form or []}
+    result = {item["column"]: item["weight"] for item in form or []}
     where = "weights.category_weight"
-    if len(found) < len(form or []):
+    if len(result) < len(form or []):
         raise wrong(where, "a column is listed twice")
-    for column, weight in found.items():
+    for column, weight in result.items():
         n = int(n_categories[column]) if column < len(n_categories) else 0
         if len(weight) != n or n == 0:
             raise wrong(where, f"column {column} has {n} categories, not {len(weight)}")
-    return found
+    return result
 
 
 def _check_centred(weight: Floats, where: str, what: Callable[[int], str]) -> None:
@@ -727,22 +729,22 @@ def _check_centred(weight: Floats, where: str, what: Callable[[int], str]) -> No
     _refuse(np.abs(weight.sum(axis=1)) > ROUNDING * np.maximum(1.0, np.abs(weight).sum(axis=1)), where, what)
 
 
-def _check_curvature(found: Floats, where: str) -> None:
+def _check_curvature(values: Floats, where: str) -> None:
     """A matrix that can be a curvature is symmetric and positive semidefinite, up to rounding."""
-    if not np.array_equal(found, found.T):
+    if not np.array_equal(values, values.T):
         raise wrong(where, "it must be symmetric")
-    eigenvalue = np.linalg.eigvalsh(found)  # ascending
+    eigenvalue = np.linalg.eigvalsh(values)  # ascending
     if eigenvalue[0] < -ROUNDING * max(eigenvalue[-1], 1.0):
         raise wrong(where, f"it has the eigenvalue {eigenvalue[0]:.3g}; none may be negative")
 
 
-_OWN = {
+_BY_KIND = {
     "rules": _Own(RuleModel, Gates, _weights_of, _rule_attributes, _check_chains),
     "trees": _Own(
         TreeModel,
         TreeReading,
         lambda model: {"variant": model.variant},
-        lambda found, tree: {"variant": found["variant"]},
+        lambda result, tree: {"variant": result["variant"]},
         _check_splits,
     ),
 }
@@ -755,19 +757,19 @@ _OWN = {
 def _table_to_form(schema: Schema) -> dict[str, Any] | None:
     """The target and the kinds of columns; None where a reader would not miss them."""
     columns = list(map(_column_to_form, schema.kinds))
-    if schema.target == Target() and all(own in (None, {"kind": "real"}) for own in columns):
+    if schema.target == Target() and all(column in (None, {"kind": "real"}) for column in columns):
         return None
     empty = {"kind": None} | dict.fromkeys(COLUMN.optional)
     return {
         "target": {"name": schema.target.name, "values": dict(schema.target.values)},
-        "columns": [None if own is None else empty | own for own in columns],
+        "columns": [None if column is None else empty | column for column in columns],
     }
 
 
 def _column_to_form(kind: ColumnKind) -> dict[str, Any] | None:
     """What is known of a column; None where that is nothing: "category" follows from the categories."""
     form: dict[str, Any] = {name: getattr(kind, name) for name in COLUMN.fields if name != "kind"}
-    form = {name: dict(own) if name == "values" else own for name, own in form.items() if own}
+    form = {name: dict(item) if name == "values" else item for name, item in form.items() if item}
     if kind.name in ("unknown", "category") and not form:
         return None
     return {"kind": kind.name, **form}

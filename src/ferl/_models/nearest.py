@@ -73,7 +73,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Changes:
-    """What the search along every feature found.
+    """The results of the search along every feature.
 
     Attributes
     ----------
@@ -119,10 +119,10 @@ def nearest_changes(model: Model, row: Floats, label: int, unseen: dict[int, Any
     # Ordered categories, and 0 and 1: the column cannot have a value between or outside them.
     ordered = [f for f in tested if model.column_kinds[f].is_ordered or line.is_binary(f)]
     categories = [f for f in tested if f in model.category_names]
-    found, unproven = _other_numbers(line, [f for f in tested if f not in (*categories, *ordered)])
-    found |= {f: _other_category(line, f, unseen.get(f)) for f in categories}
-    found |= {f: _other_step(line, f) for f in ordered}
-    changes = [change for _, change in sorted(found.items()) if change is not None]
+    result, unproven = _other_numbers(line, [f for f in tested if f not in (*categories, *ordered)])
+    result |= {f: _other_category(line, f, unseen.get(f)) for f in categories}
+    result |= {f: _other_step(line, f) for f in ordered}
+    changes = [change for _, change in sorted(result.items()) if change is not None]
     return Changes(tuple(sorted(changes, key=lambda change: (change.is_silent, change.distance))), unproven)
 
 
@@ -156,10 +156,10 @@ class _Line:
         """The nearest of some values with another label, preferably where rules fire; all are tried."""
         if not values:
             return None
-        evidence, own = self.at(feature, values), float(self.row[0, feature])
+        evidence, now = self.at(feature, values), float(self.row[0, feature])
         labels, is_silent = evidence.probability.argmax(axis=1).tolist(), (evidence.belief.max(axis=1) == 0).tolist()
-        found = [there for there in map(_There, values, labels, is_silent) if there.label != self.label]
-        return min(found, key=lambda there: (there.is_silent, abs(there.to - own)), default=None)
+        result = [there for there in map(_There, values, labels, is_silent) if there.label != self.label]
+        return min(result, key=lambda there: (there.is_silent, abs(there.to - now)), default=None)
 
     def change(self, feature: int, value: Any, to: Any, exact: Any, there: _There, *distances: float) -> Change:
         """A change in the words of the table."""
@@ -182,14 +182,14 @@ def _other_category(line: _Line, feature: int, unseen: Any) -> Change | None:
 
 def _other_step(line: _Line, feature: int) -> Change | None:
     """The nearest of ordered categories that training had, or of 0 and 1, that gives another label; all are tried."""
-    model, own = line.model, float(line.row[0, feature])
+    model, now = line.model, float(line.row[0, feature])
     low, high = model.training_range(feature)
     codes = np.arange(len(model.column_kinds[feature].order) or 2)
     there = line.first_change(feature, codes[(codes >= low) & (codes <= high)].tolist())
     if there is None:
         return None
-    to, distance = model.value(feature, there.to), abs(there.to - own) / float(total_spread(model.tree)[feature])
-    return line.change(feature, model.value(feature, own), to, to, there, distance, distance)
+    to, distance = model.value(feature, there.to), abs(there.to - now) / float(total_spread(model.tree)[feature])
+    return line.change(feature, model.value(feature, now), to, to, there, distance, distance)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -211,9 +211,9 @@ class _Flip(NamedTuple):
         """Whole numbers behind the flip within the range seen in training, the nearest first."""
         if self.at > self.value:
             first, last = math.ceil(self.at), math.floor(self.high)
-            return [float(own) for own in range(first, min(last, first + _MOST_WHOLE - 1) + 1)]
+            return [float(item) for item in range(first, min(last, first + _MOST_WHOLE - 1) + 1)]
         first, last = math.floor(self.at), math.ceil(self.low)
-        return [float(own) for own in range(first, max(last, first - _MOST_WHOLE + 1) - 1, -1)]
+        return [float(item) for item in range(first, max(last, first - _MOST_WHOLE + 1) - 1, -1)]
 
 
 class _Search(NamedTuple):
@@ -237,22 +237,23 @@ class _Search(NamedTuple):
 def _other_numbers(line: _Line, features: list[int]) -> tuple[dict[int, Change | None], tuple[str, ...]]:
     """The nearest number of each feature with another label; and names of features without, and without a proof."""
     model, searches = line.model, _search(line, features)
-    found = _values_behind(line, [flip for search in searches for flip in search.flips])
+    result = _values_behind(line, [flip for search in searches for flip in search.flips])
     changes: dict[int, Change | None] = {}
     unproven = []
     for feature, search in zip(features, searches, strict=True):
         is_whole = model.is_whole(feature)
-        reached = [(there, flip) for flip in search.flips if (there := found[flip]) is not None]
+        reached = [(there, flip) for flip in search.flips if (there := result[flip]) is not None]
         if reached:
             # Whole numbers: the nearer one. Other numbers: the nearer flip, since rounding may move it away.
             there, flip = min(
-                reached, key=lambda own: (own[0].is_silent, abs((own[0].to if is_whole else own[1].at) - own[1].value))
+                reached,
+                key=lambda item: (item[0].is_silent, abs((item[0].to if is_whole else item[1].at) - item[1].value)),
             )
             value, to, exact = (model.number(feature, number) for number in (flip.value, there.to, flip.at))
             distance = abs(there.to - flip.value) / flip.spread
             changes[feature] = line.change(feature, value, to, exact, there, distance, search.proven / flip.spread)
         elif not (
-            search.is_settled and all(is_whole and len(own.whole_numbers()) < _MOST_WHOLE for own in search.flips)
+            search.is_settled and all(is_whole and len(flip.whole_numbers()) < _MOST_WHOLE for flip in search.flips)
         ):
             unproven.append(model.feature_names()[feature])
     return changes, tuple(unproven)
@@ -279,14 +280,14 @@ def _search(line: _Line, features: list[int]) -> list[_Search]:
             model.find_flips(row, line.label, columns, width[group], flips, ends)
         at[group], proven[group] = flips, ends
     numbers = (value, spread, low, high, at, proven)
-    return list(map(_within, features, *(own.tolist() for own in numbers)))
+    return list(map(_within, features, *(number.tolist() for number in numbers)))
 
 
 def _within(
     feature: int, value: float, spread: float, low: float, high: float, at: list[float], proven: list[float]
 ) -> _Search:
     """What the two searches, down and up, found within the range seen in training."""
-    flips = {own: _Flip(feature, value, own, spread, low, high) for own in at if low <= own <= high}
+    flips = {item: _Flip(feature, value, item, spread, low, high) for item in at if low <= item <= high}
     is_open = [at[0] not in flips and not proven[0] <= low, at[1] not in flips and not proven[1] >= high]
     ends = [abs(proven[side] - value) for side in (0, 1) if is_open[side] or at[side] in flips]
     return _Search(list(flips.values()), min(ends, default=math.inf), not any(is_open))
@@ -298,7 +299,7 @@ def _values_behind(line: _Line, flips: list[_Flip]) -> dict[_Flip, _There | None
     The candidates of all flips are tried together, the first ones first: one row at a time would cost more. Columns of
     whole numbers have no other values: further ones are tried where the label comes back between two of them.
     """
-    found: dict[_Flip, _There | None] = {}
+    result: dict[_Flip, _There | None] = {}
     candidates = {flip: _candidates(line.model, flip) for flip in flips}
     tried = {flip: next(values) for flip, values in candidates.items()}
     while tried:
@@ -310,14 +311,14 @@ def _values_behind(line: _Line, flips: list[_Flip]) -> dict[_Flip, _There | None
         later: dict[_Flip, float] = {}
         for k, (flip, to) in enumerate(tried.items()):
             if labels[k] != line.label:
-                found[flip] = _There(to, labels[k], is_silent[k])
+                result[flip] = _There(to, labels[k], is_silent[k])
             elif (following := next(candidates[flip], None)) is not None:
                 later[flip] = following
             else:
                 is_whole = line.model.is_whole(flip.feature)
-                found[flip] = line.first_change(flip.feature, flip.whole_numbers()) if is_whole else None
+                result[flip] = line.first_change(flip.feature, flip.whole_numbers()) if is_whole else None
         tried = later
-    return found
+    return result
 
 
 def _candidates(model: Model, flip: _Flip) -> Iterator[float]:

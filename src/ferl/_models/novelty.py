@@ -139,8 +139,8 @@ def share_below(scale: Floats, novelty: Floats) -> Floats:
     >>> share_below(np.linspace(1, 2, 101), np.array([0.5, 1.0, 1.975, 3.0, np.nan]))
     array([0.  , 0.  , 0.97, 1.  ,  nan])
     """
-    found = np.maximum(np.searchsorted(scale, novelty, side="left") - 1, 0) / (N_LEVELS - 1)
-    return np.where(np.isnan(novelty), np.nan, found)
+    result = np.maximum(np.searchsorted(scale, novelty, side="left") - 1, 0) / (N_LEVELS - 1)
+    return np.where(np.isnan(novelty), np.nan, result)
 
 
 def tree_distances(tree: FuzzyTree) -> tuple[Floats, Floats] | None:
@@ -154,18 +154,18 @@ def tree_distances(tree: FuzzyTree) -> tuple[Floats, Floats] | None:
         return None
     stands_for, repeated = np.zeros(n_rows), np.zeros(n_rows)
     for leaf in leaves.tolist():
-        own = exemplar[leaf][exemplar[leaf] >= 0]
-        if len(own):
+        kept = exemplar[leaf][exemplar[leaf] >= 0]
+        if len(kept):
             weight = tree.weight[leaf]
-            again = max(weight - len(own), 0.0) if len(own) < n_most else 0.0
-            stands_for[own] += (weight - again) / len(own)
-            repeated[own] += again / len(own)
+            again = max(weight - len(kept), 0.0) if len(kept) < n_most else 0.0
+            stands_for[kept] += (weight - again) / len(kept)
+            repeated[kept] += again / len(kept)
     distance = np.empty(n_rows)
     for part in range(N_PARTS):
         is_out = np.arange(n_rows) % N_PARTS == part
-        own = np.empty((int(is_out.sum()), 1))
-        _without(tree, is_out).exemplars.distance(tree.profile.exemplar_row[is_out], 1, own)
-        distance[is_out] = own[:, 0]
+        kept = np.empty((int(is_out.sum()), 1))
+        _without(tree, is_out).exemplars.distance(tree.profile.exemplar_row[is_out], 1, kept)
+        distance[is_out] = kept[:, 0]
     known = ~np.isnan(distance) & (stands_for + repeated > 0)
     if not known.any():
         return None
@@ -208,12 +208,12 @@ def evidence_by_column(tree: FuzzyTree, terms: Sequence[Terms], rows: Floats) ->
     -------
     ndarray of shape (n_columns,)
     """
-    found = np.zeros(rows.shape[1])
+    result = np.zeros(rows.shape[1])
     for block in terms:
         for read, moved in zip(block.columns(tree), block.spread(tree, rows).tolist(), strict=True):
             for column in read:
-                found[column] += moved / len(read)
-    return found
+                result[column] += moved / len(read)
+    return result
 
 
 @dataclass(frozen=True, eq=False)
@@ -318,16 +318,16 @@ def distances_from_others(neighbours: Neighbours, rows: Floats) -> Floats:
     for part in range(N_PARTS):
         is_out = (kept >= 0) & (kept % N_PARTS == part)
         if is_out.any():
-            own = np.empty((int(is_out.sum()), 1))
-            neighbours.without(np.arange(len(neighbours.rows)) % N_PARTS == part).distance(rows[is_out], 1, own)
-            out[is_out] = own
+            distance = np.empty((int(is_out.sum()), 1))
+            neighbours.without(np.arange(len(neighbours.rows)) % N_PARTS == part).distance(rows[is_out], 1, distance)
+            out[is_out] = distance
     return np.asarray(out[:, 0] / neighbours.usual)
 
 
 def _kept_index(kept: Floats, rows: Floats) -> Ints:
     """Index of each row among the kept ones, -1 for other rows."""
-    index = {own.tobytes(): k for k, own in enumerate(kept)}
-    return np.array([index.get(own.tobytes(), -1) for own in rows], dtype=np.int32)
+    index = {item.tobytes(): k for k, item in enumerate(kept)}
+    return np.array([index.get(row.tobytes(), -1) for row in rows], dtype=np.int32)
 
 
 def novelty_quantiles(
@@ -357,5 +357,5 @@ def novelty_quantiles(
         return None
     repeated = max(weight - len(rows), 0.0) if has_all else 0.0
     value = np.concatenate([distances_from_others(neighbours, rows) + unsure, unsure])
-    found = quantiles(value, np.repeat([1.0, repeated / len(rows)], len(rows)))
-    return np.array([float(f"{own:.{_DIGITS}g}") for own in found])
+    result = quantiles(value, np.repeat([1.0, repeated / len(rows)], len(rows)))
+    return np.array([float(f"{item:.{_DIGITS}g}") for item in result])

@@ -103,7 +103,7 @@ class RuleModel(Model):
     @property
     def terms(self) -> tuple[Terms, ...]:
         """All blocks of terms, in the order of the contributions."""
-        return tuple(own for own in (self.rules, self.curves, self.cases) if own is not None)
+        return tuple(item for item in (self.rules, self.curves, self.cases) if item is not None)
 
     @cached_property
     def read_columns(self) -> Ints:
@@ -140,31 +140,31 @@ class RuleModel(Model):
     @property
     def beside_rules(self) -> list[tuple[tuple[int, str], tuple[int, str]]]:
         """Curves with their steps, maps with their cells, cases with the columns that count in their distance."""
-        found, curves, cases = [], self.curves, self.cases
+        result, curves, cases = [], self.curves, self.cases
         if curves is not None:
-            found += [((self.n_curves, "curve"), (curves.n_corners, "step"))]
-            found += [((self.n_maps, "map"), (curves.n_map_cells, "cell"))]
+            result += [((self.n_curves, "curve"), (curves.n_corners, "step"))]
+            result += [((self.n_maps, "map"), (curves.n_map_cells, "cell"))]
         if cases is not None:
-            found += [((cases.n_cases, "known case"), (len(cases.read_columns), "column"))]
-        return found
+            result += [((cases.n_cases, "known case"), (len(cases.read_columns), "column"))]
+        return result
 
     @property
     def uses(self) -> dict[str, list[int]]:
         """How many "conditions" read each feature, and how many "curves" and "maps" where the model has some."""
-        found, curves = super().uses, self.curves
+        uses, curves = super().uses, self.curves
         if curves is not None:
             for name, is_map in (("curves", False), ("maps", True)):
-                own = [
+                term_columns = [
                     columns for columns, kind in zip(curves.term_columns, curves.is_map, strict=True) if kind == is_map
                 ]
-                found[name] = self.count_by_feature([column for columns in own for column in columns])
-        return found
+                uses[name] = self.count_by_feature([column for columns in term_columns for column in columns])
+        return uses
 
     @cached_property
     def numbers(self) -> tuple[int, ...]:
         """What each rule is called, from 1: its place when the model was learned, whatever was dropped since."""
-        listed = [own for record in self.history if isinstance(own := record.get("dropped"), list)]
-        gone = {number for own in listed for number in own if type(number) is int}
+        listed = [dropped for record in self.history if isinstance(dropped := record.get("dropped"), list)]
+        gone = {number for item in listed for number in item if type(number) is int}
         kept = tuple(number for number in range(1, self.n_rules + len(gone) + 1) if number not in gone)
         # The history of a file may hold anything.
         return kept if len(kept) == self.n_rules else tuple(range(1, self.n_rules + 1))
@@ -247,19 +247,19 @@ class RuleModel(Model):
     def most_rows_of_category(self) -> dict[int, Floats]:
         """One plus the training weight of each category, by column; the last entry is for unknown categories."""
         read = self.condition_columns.tolist()
-        return {j: 1 + np.append(own, 0.0) for j, own in self.category_weight.items() if j in read}
+        return {j: 1 + np.append(item, 0.0) for j, item in self.category_weight.items() if j in read}
 
     def most_rows(self, rows: Floats) -> Floats:
         """The most training rows that an answer can rest on, by the rarest category of each row, shape (n_samples,).
 
         Rules may read a rare category together with others; then their firings do not show that it is rare.
         """
-        found = np.full(len(rows), np.inf)
+        result = np.full(len(rows), np.inf)
         for column, most in self.most_rows_of_category.items():
             known = ~np.isnan(rows[:, column])
             code = np.minimum(rows[known, column], len(most) - 1).astype(np.intp)
-            found[known] = np.minimum(found[known], most[code])
-        return found
+            result[known] = np.minimum(result[known], most[code])
+        return result
 
     def familiarity(self, rows: Floats, n_threads: int = 1) -> Floats:
         """1 for a row that the model keeps, 1/2 for one that is as far from these as few training rows, (n_samples,).
@@ -336,8 +336,8 @@ class RuleModel(Model):
         """What terms and the prior add, ``parts`` as from :meth:`contributions`, by feature."""
         by_column, n = self.share_among_columns(parts), self.n_features
         out = by_column[:, [*range(n), *range(n + len(self.derived), by_column.shape[1])]]
-        for k, own in enumerate(self.derived):
-            out[:, own.feature] += by_column[:, n + k]
+        for k, item in enumerate(self.derived):
+            out[:, item.feature] += by_column[:, n + k]
         return np.asarray(out)
 
     def share_among_columns(self, parts: Floats) -> Floats:
@@ -400,7 +400,7 @@ class RuleModel(Model):
             return ""
         return (
             "The model has known cases, and there is no proof of how their vote changes when a row moves. Fit with "
-            "cases=False where labels must be proven to stay."
+            "cases=False to have labels certified."
         )
 
     @property
@@ -435,10 +435,10 @@ class RuleModel(Model):
             return np.asarray(self.probabilities(rows).argmax(axis=1) != label)
 
         steps = np.linspace(value, end, 1 + _TRIED_STEPS)
-        found = np.flatnonzero(is_other(steps[1:]))
-        if value == end or not len(found):
+        result = np.flatnonzero(is_other(steps[1:]))
+        if value == end or not len(result):
             return np.inf if end >= value else -np.inf
-        inside, outside = float(steps[found[0]]), float(steps[found[0] + 1])
+        inside, outside = float(steps[result[0]]), float(steps[result[0] + 1])
         while abs(outside - inside) > max(width, _TRIED_SHARE * abs(end - value)):
             middle = (inside + outside) / 2
             if middle in (inside, outside):
@@ -452,11 +452,11 @@ class RuleModel(Model):
 
     def slope_bounds(self) -> Floats:
         """Least and largest slope of each class's score against any other's; see :func:`score_slopes`."""
-        found = score_slopes(self.tree, self.rules.node, self.rules.weight, self.n_features, self.category_names)
-        found = found if self.curves is None else found + step_slopes(self.curves, self.n_features)
+        result = score_slopes(self.tree, self.rules.node, self.rules.weight, self.n_features, self.category_names)
+        result = result if self.curves is None else result + step_slopes(self.curves, self.n_features)
         if self.cases is not None:  # votes may rise and fall as steeply as cases are near to each other
-            found[[column for column in self.cases.read_columns if column < self.n_features]] += [-np.inf, np.inf]
-        return found
+            result[[column for column in self.cases.read_columns if column < self.n_features]] += [-np.inf, np.inf]
+        return result
 
     @property
     def lipschitz(self) -> float:

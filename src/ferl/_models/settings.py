@@ -103,8 +103,8 @@ class Settings:
 
     def unused(self) -> dict[str, Any]:
         """Parameters that have no effect beside the others, with their defaults."""
-        found: dict[str, Any] = {} if isinstance(self.words, str) else {"n_sets": 3}
-        return found if self.support_gate else found | {"gate_margin": 1.0}
+        result: dict[str, Any] = {} if isinstance(self.words, str) else {"n_sets": 3}
+        return result if self.support_gate else result | {"gate_margin": 1.0}
 
     def refuse(self) -> None:
         """Refuse parameters that cannot be, or that contradict each other."""
@@ -181,9 +181,9 @@ class RuleSettings(Settings):
 
     def unused(self) -> dict[str, Any]:
         """Also unused: the number of maps if rules are in words, and the number of cases without cases."""
-        found = super().unused()
-        found |= {"max_maps": MAX_MAPS} if self.words is not None else {}
-        return found if self.cases else found | {"n_cases": N_CASES}
+        result = super().unused()
+        result |= {"max_maps": MAX_MAPS} if self.words is not None else {}
+        return result if self.cases else result | {"n_cases": N_CASES}
 
     def refuse(self) -> None:
         """Refuse as well constraints beside cases, which follow no direction."""
@@ -259,10 +259,10 @@ class TreeSettings(Settings):
 
     def unused(self) -> dict[str, Any]:
         """Also unused: parameters of learned splits in a tree of words, and parameters of words with learned splits."""
-        found = super().unused() | ({} if self.consequents == "shrinkage" else {"shrinkage": 5.0})
+        result = super().unused() | ({} if self.consequents == "shrinkage" else {"shrinkage": 5.0})
         if self.words is not None:
-            return found | _OF_SPLITS
-        return found | {"min_rule_worth": VARIANTS[self.variant]["min_rule_worth"]}
+            return result | _OF_SPLITS
+        return result | {"min_rule_worth": VARIANTS[self.variant]["min_rule_worth"]}
 
     def refuse(self) -> None:
         """Refuse as well a criterion that the tree cannot be grown by, and constraints on words."""

@@ -36,24 +36,24 @@ class Summed:
     def at(self, values: dict[int, Floats]) -> Floats:
         """What the terms add to rows whose gates are open and that have these values, (n_rows, n_classes)."""
         nothing = np.full((len(next(iter(values.values()))), self.n_features), np.nan)
-        for feature, own in values.items():
+        for feature, item in values.items():
             if feature < self.n_features:
-                nothing[:, feature] = own
+                nothing[:, feature] = item
         rows = with_derived(nothing, self.derived)
-        for column, own in values.items():
-            rows[:, column] = own
+        for column, entry in values.items():
+            rows[:, column] = entry
         return added_by(self.tree, self.terms, rows, self.chosen)
 
 
 def added_by(tree: FuzzyTree, terms: Sequence[Terms], rows: Floats, chosen: Sequence[int]) -> Floats:
     """What some terms add to rows whose gates are open, shape (n_samples, n_classes)."""
-    found, first, is_open = [], 0, np.ones(len(rows))
+    result, first, is_open = [], 0, np.ones(len(rows))
     for block in terms:
-        own = [term - first for term in chosen if first <= term < first + block.n_terms]
-        if own:
-            found.append(block.contributions(tree, rows, is_open)[:, own].sum(axis=1))
+        block_terms = [term - first for term in chosen if first <= term < first + block.n_terms]
+        if block_terms:
+            result.append(block.contributions(tree, rows, is_open)[:, block_terms].sum(axis=1))
         first += block.n_terms
-    return np.asarray(sum(found))
+    return np.asarray(sum(result))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -123,10 +123,10 @@ class Curve(Shape):
         """Weight of evidence of values (numbers, or codes of categories; NaN: missing), shape (n_values, n_classes)."""
         known = np.where(np.isnan(values), self.values[0], values)
         if self.unseen is not None:
-            said = np.vstack([self.evidence, self.unseen])[np.minimum(known, len(self.evidence)).astype(np.intp)]
+            weights = np.vstack([self.evidence, self.unseen])[np.minimum(known, len(self.evidence)).astype(np.intp)]
         else:
-            said = np.stack([np.interp(known, self.values, own) for own in self.evidence.T], axis=1)
-        return np.where(np.isnan(values)[:, None], self.missing, said)
+            weights = np.stack([np.interp(known, self.values, item) for item in self.evidence.T], axis=1)
+        return np.where(np.isnan(values)[:, None], self.missing, weights)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -163,7 +163,7 @@ class Interaction(Shape):
         """
         axes = values or self.corners
         mesh = np.meshgrid(*axes, indexing="ij")
-        return self.at(*(own.ravel() for own in mesh)).reshape(*mesh[0].shape, -1)
+        return self.at(*(item.ravel() for item in mesh)).reshape(*mesh[0].shape, -1)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -227,11 +227,11 @@ def read_shapes(model: RuleModel) -> Shapes:
         mean = np.asarray(means[terms].sum(axis=0))
         summed = Summed(model.tree, model.terms, tuple(terms), model.n_features, model.derived)
         corners = tuple(_corners(model, feature, rules, pictures) for feature in features)
-        own = Shape(features, tuple(rules), tuple(pictures), mean, _importance(model, terms, mean, kept))
+        item = Shape(features, tuple(rules), tuple(pictures), mean, _importance(model, terms, mean, kept))
         if is_curve:
-            curves.append(_curve(model, own, corners[0], summed))
+            curves.append(_curve(model, item, corners[0], summed))
         else:
-            others.append(Interaction(**vars(own), corners=corners, summed=summed))
+            others.append(Interaction(**vars(item), corners=corners, summed=summed))
     return Shapes(
         model.prior,
         tuple(sorted(curves, key=lambda shape: (-shape.importance, shape.features))),
@@ -245,30 +245,30 @@ def _importance(model: RuleModel, terms: list[int], mean: Floats, kept: Floats) 
     # A rule that fires fully for a share m of the rows lies 2 m (1 - m) from its mean on average, others less.
     rules = [term for term in terms if term < model.n_rules]
     firing, weight = mean_firing(model)[rules], model.rules.weight[rules]
-    found = float((2 * firing * (1 - firing) * np.ptp(weight, axis=1)).sum())
+    result = float((2 * firing * (1 - firing) * np.ptp(weight, axis=1)).sum())
     for term in terms[len(rules) :]:
         curves = model.terms[1]
         assert isinstance(curves, CurvesAndMaps)
         cells = curves.cells(term - model.n_rules)
         value, support = curves.value[cells], curves.support[cells]
-        found += float(
+        result += float(
             (np.ptp(value - model.mean_contributions[term], axis=1) * support).sum() / max(support.sum(), 1e-300)
         )
-    return found
+    return result
 
 
-def _curve(model: RuleModel, own: Shape, values: Floats, summed: Summed) -> Curve:
-    feature = own.features[0]
+def _curve(model: RuleModel, shape: Shape, values: Floats, summed: Summed) -> Curve:
+    feature = shape.features[0]
     is_categorical = feature in model.category_names
     unseen = [float(len(values))] if is_categorical else []
-    said = summed.at({feature: np.array([*values, *unseen, np.nan])})
+    weights = summed.at({feature: np.array([*values, *unseen, np.nan])})
     low, high = model.ranges[feature].tolist()
     return Curve(
-        **vars(own),
+        **vars(shape),
         values=values,
-        evidence=said[: len(values)],
-        missing=said[-1],
-        unseen=said[-2] if is_categorical else None,
+        evidence=weights[: len(values)],
+        missing=weights[-1],
+        unseen=weights[-2] if is_categorical else None,
         seen=(low, high) if low <= high else (np.nan, np.nan),
     )
 
@@ -309,11 +309,11 @@ def feature_importances(model: Any) -> Floats:
 
 @feature_importances.register
 def _(model: RuleModel) -> Floats:
-    found = np.zeros(model.n_features)
+    result = np.zeros(model.n_features)
     for shape in read_shapes(model).all:
         for column in shape.features:
-            found[model.feature_of(column)] += shape.importance / len(shape.features)
-    return _shares(found)
+            result[model.feature_of(column)] += shape.importance / len(shape.features)
+    return _shares(result)
 
 
 @feature_importances.register
@@ -350,8 +350,8 @@ def kept_rows(model: Model) -> Floats:
     All of them where they are few. Otherwise rows that cover the others, so that unusual rows are more frequent here.
     """
     profile = model.tree.profile
-    own = profile.exemplar[0] if profile.has_exemplars else np.zeros(0, dtype=np.int32)
-    return np.asarray(profile.exemplar_row[own[own >= 0]])
+    kept = profile.exemplar[0] if profile.has_exemplars else np.zeros(0, dtype=np.int32)
+    return np.asarray(profile.exemplar_row[kept[kept >= 0]])
 
 
 def _corners(model: RuleModel, feature: int, rules: Sequence[int], pictures: Sequence[int]) -> Floats:
@@ -360,49 +360,49 @@ def _corners(model: RuleModel, feature: int, rules: Sequence[int], pictures: Seq
         return np.arange(len(model.category_names[feature]), dtype=np.float64)
     if model.column_kinds[feature].is_ordered:
         return np.arange(len(model.column_kinds[feature].order), dtype=np.float64)
-    tree, found = model.tree, set()
+    tree, result = model.tree, set()
     for node in (step for rule in rules for step in tree.path(int(model.rules.node[rule]))):
         if tree.feature[node] == feature:
             a, b, c, d = tree.trapezoid[node].tolist()
             # Beside an upright side the next number has no membership any more: the line falls in between.
-            found |= {np.nextafter(a, -np.inf) if a == b else a, b, c, np.nextafter(d, np.inf) if c == d else d}
+            result |= {np.nextafter(a, -np.inf) if a == b else a, b, c, np.nextafter(d, np.inf) if c == d else d}
     if model.curves is not None:
         for term in pictures:
             columns = model.curves.term_columns[term]
             if feature in columns:  # the cell of a cut ends at it, the next one begins at the next number
                 cuts = model.curves.cuts(term)[columns.index(feature)]
-                found |= {*cuts.tolist(), *np.nextafter(cuts, np.inf).tolist()}
-    bends = sorted(value for value in found if np.isfinite(value))
+                result |= {*cuts.tolist(), *np.nextafter(cuts, np.inf).tolist()}
+    bends = sorted(value for value in result if np.isfinite(value))
     return np.array(bends or [float(np.nan_to_num(model.ranges[feature, 0], posinf=0.0))])
 
 
 def cell_edges(model: RuleModel, shape: Shape, axis: int, low: float, high: float, n_least: int = 0) -> Floats:
     """Edges of the cells of maps along a number, between two ends; with rules, evenly spaced edges are added."""
     assert model.curves is not None
-    feature, found = shape.features[axis], [np.array([low, high])]
+    feature, result = shape.features[axis], [np.array([low, high])]
     for term in shape.pictures:
         columns = model.curves.term_columns[term]
-        found += [model.curves.cuts(term)[columns.index(feature)]] if feature in columns else []
+        result += [model.curves.cuts(term)[columns.index(feature)]] if feature in columns else []
     if shape.rules:
-        found.append(np.linspace(low, high, n_least + 1))
-    edges = np.unique(np.concatenate(found))
+        result.append(np.linspace(low, high, n_least + 1))
+    edges = np.unique(np.concatenate(result))
     return np.asarray(edges[(edges >= low) & (edges <= high)])
 
 
 def is_supported(model: RuleModel, shape: Shape, first: Floats, second: Floats) -> Bools:
     """Whether training rows lie in the cells of maps that hold values, shape (n_first, n_second)."""
-    curves, found = model.curves, np.full((len(first), len(second)), not shape.pictures)
+    curves, result = model.curves, np.full((len(first), len(second)), not shape.pictures)
     values = dict(zip(shape.features, (first, second), strict=False))
     for term in shape.pictures:
         assert curves is not None
         columns, cuts = curves.term_columns[term], curves.cuts(term)
         cells = [
-            cells_from_cuts(values[column], own, int(curves.n_categories[column]))
-            for column, own in zip(columns, cuts, strict=True)
+            cells_from_cuts(values[column], cut, int(curves.n_categories[column]))
+            for column, cut in zip(columns, cuts, strict=True)
         ]
-        own = curves.support[curves.cells(term)].reshape(curves.shape(term))[np.ix_(*cells)] > 0
-        found |= own if columns[0] == shape.features[0] else own.T
-    return found
+        has_rows = curves.support[curves.cells(term)].reshape(curves.shape(term))[np.ix_(*cells)] > 0
+        result |= has_rows if columns[0] == shape.features[0] else has_rows.T
+    return result
 
 
 def mean_firing(model: RuleModel) -> Floats:

@@ -152,7 +152,7 @@ class CurvesAndMaps(Terms):
     @cached_property
     def is_map(self) -> list[bool]:
         """Which terms are maps."""
-        return [own >= 0 for own in self.column[:, 1].tolist()]
+        return [item >= 0 for item in self.column[:, 1].tolist()]
 
     @cached_property
     def core(self) -> _core.CurvesAndMaps:
@@ -170,12 +170,12 @@ class CurvesAndMaps(Terms):
     @property
     def n_map_cells(self) -> int:
         """Number of cells of all maps, without the cells of missing values and unknown categories."""
-        found = 0
+        result = 0
         for term, is_map in enumerate(self.is_map):
             if is_map:
                 numbers = [n - 1 - bool(self.n_categories[c]) for n, c in self._sizes(term)]
-                found += numbers[0] * numbers[1]
-        return found
+                result += numbers[0] * numbers[1]
+        return result
 
     def _sizes(self, term: int) -> zip[tuple[int, int]]:
         return zip(self.shape(term), self.term_columns[term], strict=True)
@@ -183,8 +183,8 @@ class CurvesAndMaps(Terms):
     def cuts(self, term: int) -> tuple[Floats, ...]:
         """The cuts of each axis of a term."""
         first = 2 * term
-        found = [self.cut[self.cut_start[k] : self.cut_start[k + 1]] for k in (first, first + 1)]
-        return tuple(found[: len(self.term_columns[term])])
+        result = [self.cut[self.cut_start[k] : self.cut_start[k + 1]] for k in (first, first + 1)]
+        return tuple(result[: len(self.term_columns[term])])
 
     def shape(self, term: int) -> tuple[int, ...]:
         """Number of cells along each axis of a term."""
@@ -196,26 +196,26 @@ class CurvesAndMaps(Terms):
     @cached_property
     def cuts_of_column(self) -> dict[int, Floats]:
         """The cuts of all terms in each column that a term reads, merged: values between two of them are one bin."""
-        found: dict[int, list[Floats]] = {}
+        result: dict[int, list[Floats]] = {}
         for term, columns in enumerate(self.term_columns):
             for column, cuts in zip(columns, self.cuts(term), strict=True):
-                found.setdefault(column, []).append(cuts)
-        return {column: np.unique(np.concatenate(own)) for column, own in found.items()}
+                result.setdefault(column, []).append(cuts)
+        return {column: np.unique(np.concatenate(item)) for column, item in result.items()}
 
     def steps(self, term: int) -> list[Ints]:
         """For each axis of a term, what each bin of the column adds to the number of the cell.
 
         Bins are cells of an axis that has all cuts of ``cuts_of_column``.
         """
-        found, stride = [], 1
+        result, stride = [], 1
         axes = zip(self.term_columns[term], self.cuts(term), self.shape(term), strict=True)
         for column, cuts, size in reversed([*axes]):
             cell = np.arange(size)
             if not self.n_categories[column]:
                 cell = np.concatenate([[0, 1], 1 + np.searchsorted(cuts, self.cuts_of_column[column], "right")])
-            found.append((stride * cell).astype(np.int32))
+            result.append((stride * cell).astype(np.int32))
             stride *= size
-        return found[::-1]
+        return result[::-1]
 
     def cells(self, term: int) -> slice:
         """Where the cells of a term are among all cells."""
@@ -254,7 +254,7 @@ class CurvesAndMaps(Terms):
     @cached_property
     def term_columns(self) -> tuple[tuple[int, ...], ...]:
         """The columns that each term reads."""
-        return tuple(tuple(own for own in pair if own >= 0) for pair in self.column.tolist())
+        return tuple(tuple(item for item in pair if item >= 0) for pair in self.column.tolist())
 
     def columns(self, tree: FuzzyTree) -> tuple[tuple[int, ...], ...]:
         """The columns that each term reads."""
@@ -262,11 +262,11 @@ class CurvesAndMaps(Terms):
 
     def mean(self, tree: FuzzyTree) -> Floats:
         """The mean of the values over the training rows."""
-        found = np.empty((self.n_terms, self.value.shape[1]))
+        result = np.empty((self.n_terms, self.value.shape[1]))
         for term in range(self.n_terms):
             weight = self.support[self.cells(term)]
-            found[term] = np.average(self.value[self.cells(term)], axis=0, weights=weight if weight.any() else None)
-        return found
+            result[term] = np.average(self.value[self.cells(term)], axis=0, weights=weight if weight.any() else None)
+        return result
 
     def spread(self, tree: FuzzyTree, rows: Floats) -> Floats:
         """Standard deviation of the values over some rows, summed over the classes."""
@@ -276,7 +276,7 @@ class CurvesAndMaps(Terms):
 def cells_from_cuts(values: Floats, cuts: Floats, n_categories: int) -> Ints:
     """The cell of each value along one axis; the same as the core finds, for tests and pictures."""
     if n_categories:
-        found = 1 + np.minimum(np.nan_to_num(values), n_categories)
+        result = 1 + np.minimum(np.nan_to_num(values), n_categories)
     else:
-        found = 1 + np.searchsorted(cuts, values, side="left")
-    return np.where(np.isnan(values), 0, found).astype(np.int32)
+        result = 1 + np.searchsorted(cuts, values, side="left")
+    return np.where(np.isnan(values), 0, result).astype(np.int32)

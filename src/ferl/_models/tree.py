@@ -85,14 +85,14 @@ def nodes_by_depth(parent: Ints) -> list[NDArray[np.intp]]:
     list of ndarray
         Numbers of the nodes at depth 1, 2, ...
     """
-    found: list[NDArray[np.intp]] = []
+    result: list[NDArray[np.intp]] = []
     inside = np.zeros(len(parent) + 1, dtype=bool)  # one more entry: the root's parent, -1
     inside[0] = True
     while (nodes := np.flatnonzero(inside[parent])).size:
-        found.append(nodes)
+        result.append(nodes)
         inside[:] = False
         inside[nodes] = True
-    return found
+    return result
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -408,7 +408,7 @@ class Folded:
     @property
     def nodes(self) -> list[int]:
         """All nodes that are shown, in pre-order."""
-        return [0, *sorted(child for own in self.children.values() for child in own)]
+        return [0, *sorted(child for item in self.children.values() for child in item)]
 
 
 def fold(

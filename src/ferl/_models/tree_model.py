@@ -59,7 +59,7 @@ class TreeModel(Model):
         return np.arange(len(is_leaf)) > 0
 
     @property
-    def speaks(self) -> Bools:
+    def is_rule(self) -> Bools:
         """Which nodes take part in the evidence, shape (n_nodes,): the sources, with "chain" all on their paths."""
         if self.reading.combination != "chain" or self.tree.n_nodes == 1:
             return self.is_source
@@ -68,7 +68,7 @@ class TreeModel(Model):
     @cached_property
     def rule_numbers(self) -> dict[int, int]:
         """Those with the largest training weight come first."""
-        nodes = np.flatnonzero(self.speaks)
+        nodes = np.flatnonzero(self.is_rule)
         order = np.argsort(-self.tree.weight[nodes], kind="stable")
         return {node: number for number, node in enumerate(nodes[order].tolist(), 1)}
 
@@ -173,8 +173,8 @@ class TreeModel(Model):
     @cached_property
     def novelty_quantiles(self) -> Floats | None:
         """Quantiles of the novelty of the training rows at whole percents, shape (101,); None: not known."""
-        found = tree_distances(self.tree)
-        return None if found is None else quantiles(*found)
+        result = tree_distances(self.tree)
+        return None if result is None else quantiles(*result)
 
     def neighbour_novelty(self, rows: Floats, n_threads: int) -> Floats:
         """Distance to the nearest exemplar of the leaves that a row reaches, shape (n_samples,)."""
@@ -316,8 +316,8 @@ def fired_sources(model: TreeModel, firing: Floats) -> Sources:
         odds = np.array([path_odds(model, firing, int(end)) for end in node]).reshape(len(node), tree.n_classes)
         frame = 1 / (1 + odds.sum(axis=1))
         return Sources(node, firing[node], odds * frame[:, None], frame, combination)
-    own = np.minimum(believed[node], _core.MOST_FIRING) if combination == "cautious" else believed[node]
-    return Sources(node, firing[node], own[:, None] * tree.consequent[node], 1 - own, combination)
+    trust = np.minimum(believed[node], _core.MOST_FIRING) if combination == "cautious" else believed[node]
+    return Sources(node, firing[node], trust[:, None] * tree.consequent[node], 1 - trust, combination)
 
 
 def path_odds(model: TreeModel, firing: Floats, end: int) -> Floats:

@@ -82,7 +82,7 @@ class FuzzySet:
         if infinite[0] != infinite[1] or infinite[2] != infinite[3] or self.a == INFINITY or self.d == -INFINITY:
             raise self._wrong("a and b must be finite or both -inf (a shoulder), c and d finite or both inf")
         if all(infinite):
-            raise self._wrong("every value is a full member, so the set says nothing. Give one side an end")
+            raise self._wrong("every value is a full member, so the set excludes nothing. Give one side an end")
         if 0 < self.b - self.a < NARROWEST or 0 < self.d - self.c < NARROWEST:
             raise self._wrong(
                 f"a side narrower than {NARROWEST:.0e} must be upright. Give both its ends the same value"
@@ -490,13 +490,13 @@ def word_conditions(partition: Partition) -> WordConditions:
     Examples
     --------
     >>> from ferl.words import quantile_partition, word_conditions
-    >>> found = word_conditions(quantile_partition([[0, 7], [1, 7], [2, 7], [3, 7]]))
-    >>> found.feature
+    >>> conditions = word_conditions(quantile_partition([[0, 7], [1, 7], [2, 7], [3, 7]]))
+    >>> conditions.feature
     array([0, 0, 0, 0, 0], dtype=int32)
-    >>> found.word
+    >>> conditions.word
     ['low', 'medium', 'high', 'not low', 'not high']
     """
-    found = [
+    result = [
         (j, one, is_complement)
         for j, variable in enumerate(partition)
         if variable is not None
@@ -504,10 +504,10 @@ def word_conditions(partition: Partition) -> WordConditions:
         for one in sets
     ]
     return WordConditions(
-        feature=np.array([j for j, _, _ in found], dtype=np.int32),
-        trapezoid=np.array([one.ends for _, one, _ in found], dtype=np.float64).reshape(-1, 4),
-        word=[one.name for _, one, _ in found],
-        is_complement=np.array([is_complement for *_, is_complement in found], dtype=np.int32),
+        feature=np.array([j for j, _, _ in result], dtype=np.int32),
+        trapezoid=np.array([one.ends for _, one, _ in result], dtype=np.float64).reshape(-1, 4),
+        word=[one.name for _, one, _ in result],
+        is_complement=np.array([is_complement for *_, is_complement in result], dtype=np.int32),
     )
 
 

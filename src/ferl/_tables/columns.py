@@ -209,10 +209,10 @@ class Column:
     def unseen(self, lookup: CategoryLookup) -> dict[Any, int]:
         """The number of rows with each value that is not among the categories."""
         counts = np.where(self._indices(lookup) == lookup.n_categories, self.factor.counts(), 0)
-        found: Counter[Any] = Counter()
+        counter: Counter[Any] = Counter()
         for index in np.flatnonzero(counts).tolist():
-            found[self.factor.values[index]] += int(counts[index])  # a dictionary may hold a value twice
-        return found
+            counter[self.factor.values[index]] += int(counts[index])  # a dictionary may hold a value twice
+        return counter
 
     def _indices(self, lookup: CategoryLookup) -> Floats:
         """The index of each distinct value's category, looked up once."""
@@ -287,7 +287,7 @@ def _declared_order(label: str, array: Any) -> tuple[Any, ...] | None:
     chunks = [array] if isinstance(array, pa.Array) else array.chunks
     orders = [tuple(value for value in chunk.dictionary.to_pylist() if value is not None) for chunk in chunks]
     longest = max(orders, key=len, default=())
-    if any(own != longest[: len(own)] for own in orders):
+    if any(order != longest[: len(order)] for order in orders):
         raise ValueError(
             f"{label} has ordered categories in another order in some of its parts. Give all of them one order."
         )
@@ -528,7 +528,7 @@ def recognise(label: str, texts: Sequence[str], kind: ColumnKind = UNKNOWN) -> t
 
 
 def learn_columns(
-    columns: Sequence[Column], said: Sequence[ColumnKind], choice: NDArray[np.bool_] | None, n_threads: int
+    columns: Sequence[Column], column_kinds: Sequence[ColumnKind], choice: NDArray[np.bool_] | None, n_threads: int
 ) -> tuple[tuple[NDArray[Any] | None, ...], tuple[ColumnKind, ...]]:
     """Categories and kinds of columns, as :func:`learn_column` finds them.
 
@@ -536,7 +536,7 @@ def learn_columns(
     ----------
     columns : sequence of Column
         The columns of a training table.
-    said : sequence of ColumnKind
+    column_kinds : sequence of ColumnKind
         How people describe them.
     choice : ndarray of shape (n_features,), bool, or None
         Which of them the user chose as categories; the types of the others decide. None: no column holds categories.
@@ -551,14 +551,16 @@ def learn_columns(
 
     def learn(j: int) -> tuple[NDArray[Any] | None, ColumnKind]:
         by_type = choice is not None and not choice[j]
-        return learn_column(columns[j], said[j], columns[j].is_category if by_type else choice is not None, by_type)
+        return learn_column(
+            columns[j], column_kinds[j], columns[j].is_category if by_type else choice is not None, by_type
+        )
 
     categories, kinds = zip(*in_order(learn, range(len(columns)), n_threads), strict=True)
     return categories, kinds
 
 
 def learn_column(
-    column: Column, said: ColumnKind, is_category: bool, by_type: bool
+    column: Column, column_kind: ColumnKind, is_category: bool, by_type: bool
 ) -> tuple[NDArray[Any] | None, ColumnKind]:
     """The categories of a column, None where it holds numbers, and its kind.
 
@@ -566,7 +568,7 @@ def learn_column(
     ----------
     column : Column
         The column.
-    said : ColumnKind
+    column_kind : ColumnKind
         How people describe it.
     is_category : bool
         Whether it holds categories.
@@ -584,21 +586,23 @@ def learn_column(
                 "turn it into text."
             )
         is_day = not column.is_zoned and number_kinds(column.numbers()[:, None])[0] != "real"
-        return None, replace(said.described("date" if is_day else "time", column.label), is_zoned=column.is_zoned)
-    if column.order is not None and not said.order and (by_type or not is_category):
-        return None, replace(said, name="ordered", order=column.order)
+        return None, replace(
+            column_kind.described("date" if is_day else "time", column.label), is_zoned=column.is_zoned
+        )
+    if column.order is not None and not column_kind.order and (by_type or not is_category):
+        return None, replace(column_kind, name="ordered", order=column.order)
     if is_category or column.kind == "text":
-        if said.order:
-            return None, _ordered_as_described(column, replace(said, name="ordered"))
+        if column_kind.order:
+            return None, _ordered_as_described(column, replace(column_kind, name="ordered"))
         known = column.categories()
         # Text that the user did not choose as a category may turn out to spell numbers or dates.
         if column.kind == "text" and (not is_category or (by_type and not column.is_declared)):
-            return known, replace(said, name="text" if by_type else "other text")
+            return known, replace(column_kind, name="text" if by_type else "other text")
         if column.kind == "text":
-            known = without_markers(known, said)
-        return known, replace(said, name="category")
+            known = without_markers(known, column_kind)
+        return known, replace(column_kind, name="category")
     name = number_kinds(column.numbers()[:, None])[0]
-    kind = PLAIN_KINDS[name] if said is UNKNOWN else said.described(name, column.label)
+    kind = PLAIN_KINDS[name] if column_kind is UNKNOWN else column_kind.described(name, column.label)
     return None, replace(
         kind, missing=tuple(dict.fromkeys((*kind.missing, *column.markers)))
     ) if column.markers else kind
@@ -608,7 +612,7 @@ def without_markers(categories: NDArray[Any], kind: ColumnKind) -> NDArray[Any]:
     """Categories of text without markers of missing values."""
     if not kind.missing:
         return categories
-    return np.array([own for own in categories if own.strip() not in kind.missing], dtype=object)
+    return np.array([category for category in categories if category.strip() not in kind.missing], dtype=object)
 
 
 def _ordered_as_described(column: Column, kind: ColumnKind) -> ColumnKind:
@@ -631,9 +635,9 @@ def encode_columns(
     """Write columns into ``out``, shape (n_samples, n_features), as :func:`encode_column` encodes them."""
 
     def fill(j: int) -> None:
-        own = out[:, j]
-        own[:] = encode_column(columns[j], kinds[j], lookups[j])
-        if lookups[j] is None and holds_infinity(own):  # while it is in the cache
+        column = out[:, j]
+        column[:] = encode_column(columns[j], kinds[j], lookups[j])
+        if lookups[j] is None and holds_infinity(column):  # while it is in the cache
             raise ValueError(infinity_message(columns[j].label))
 
     for _ in in_order(fill, range(len(columns)), n_threads):

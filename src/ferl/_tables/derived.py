@@ -299,7 +299,7 @@ def with_derived(X: Floats, derived: Sequence[Derived]) -> Floats:
     """The encoded table with its derived columns behind the features."""
     if not derived:
         return X
-    return np.hstack([X, np.column_stack([own.of(X[:, own.feature]) for own in derived])])
+    return np.hstack([X, np.column_stack([item.of(X[:, item.feature]) for item in derived])])
 
 
 def add_up_derived(parts: Floats, derived: Sequence[Derived]) -> Floats:
@@ -308,6 +308,6 @@ def add_up_derived(parts: Floats, derived: Sequence[Derived]) -> Floats:
         return parts
     n_features = parts.shape[1] - len(derived)
     out = parts[:, :n_features].copy()
-    for k, own in enumerate(derived):
-        out[:, own.feature] += parts[:, n_features + k]
+    for k, item in enumerate(derived):
+        out[:, item.feature] += parts[:, n_features + k]
     return out

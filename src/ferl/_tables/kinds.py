@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from ferl._tables.values import CategoryLookup, date_text, plain_text
 from ferl._util.files import read_written
-from ferl._util.text import number_text, said_as, shown
+from ferl._util.text import in_words, number_text, shown
 
 NUMBERS = ("binary", "integer", "real")
 """Kinds of numbers, from the narrowest: each kind includes the values of the earlier kinds."""
@@ -153,22 +153,22 @@ class ColumnKind:
     # Words
     # -----------------------------------------------------------------------------------------------------------------
 
-    def said_name(self, name: str) -> str:
+    def display_name(self, name: str) -> str:
         """The name of the column, with its label and unit as words: "glucose (mg/dl)"."""
         words = self.label or name
         if words == name and not self.unit:
             return str.__str__(name) if self.label else name
-        told: str = said_as(name, f"{words} ({self.unit})" if self.unit else words)
-        return told
+        display: str = in_words(name, f"{words} ({self.unit})" if self.unit else words)
+        return display
 
-    def said_value(self, value: Any) -> Any:
+    def display_value(self, value: Any) -> Any:
         """A category, with its meaning as words where it has one."""
         words = self.values.get(plain_text(value), self.values.get(str(value))) if self.values else None
-        return value if words is None else said_as(value, words)
+        return value if words is None else in_words(value, words)
 
-    def said_values(self, values: list[Any]) -> list[Any]:
+    def display_values(self, values: list[Any]) -> list[Any]:
         """Categories, with their meanings as words where they have any."""
-        return list(map(self.said_value, values)) if self.values else values
+        return list(map(self.display_value, values)) if self.values else values
 
     def number(self, value: float) -> float:
         """A number, with the words that people use for values of the column: a date, a category, a meaning."""
@@ -180,7 +180,7 @@ class ColumnKind:
             words = self.between(value)
         elif self.name == "hour" and math.isfinite(value):
             words = clock_text(value)
-        number: float = float(value) if words is None else said_as(float(value), words, plain, step)
+        number: float = float(value) if words is None else in_words(float(value), words, plain, step)
         return number
 
     @property
@@ -192,11 +192,11 @@ class ColumnKind:
         """The ordered category of an index, or the two that it lies between."""
         inside = min(max(code, 0.0), max(len(self.order) - 1.0, 0.0))  # NaN becomes 0
         low, high = math.floor(inside), math.ceil(inside)
-        first, last = (self.said_order[end] if self.order else "" for end in (low, high))
+        first, last = (self.display_order[end] if self.order else "" for end in (low, high))
         return first if low == high else f"between {first} and {last}"
 
     @cached_property
-    def said_order(self) -> tuple[str, ...]:
+    def display_order(self) -> tuple[str, ...]:
         """The words of the ordered categories, the lowest first."""
         return tuple(self.values.get(plain_text(value), str(value)) for value in self.order)
 
@@ -221,7 +221,7 @@ class Target:
 
     def labels(self, classes: NDArray[Any]) -> list[Any]:
         """The labels, with their meanings as words where they have any."""
-        return ColumnKind(values=self.values).said_values(classes.tolist())
+        return ColumnKind(values=self.values).display_values(classes.tolist())
 
 
 def clock_text(hours: float) -> str:
@@ -312,17 +312,17 @@ class TableDescription:
         'years'
         """
         if isinstance(given, str | os.PathLike):
-            found = load_description(given)
+            result = load_description(given)
         elif given is None or isinstance(given, TableDescription):
-            found = given or NOTHING_SAID
+            result = given or NOTHING_SAID
         else:
-            found = _description_of(given)
-        columns = dict(found.columns)
+            result = _description_of(given)
+        columns = dict(result.columns)
         if units is not None and not isinstance(units, Mapping):
             raise DescriptionError(f"units is {shown(units)}; it must be a mapping such as {{'age': 'years'}}.")
         for name, unit in (units or {}).items():
             columns[name] = replace(columns.get(name, UNKNOWN), unit=text_of(unit, f"units[{name!r}]"))
-        return replace(found, columns=columns)
+        return replace(result, columns=columns)
 
     def with_target_of(self, y: Any) -> TableDescription:
         """The description, with the name that labels carry, as a pandas Series does, where the target has none."""
@@ -344,8 +344,8 @@ class TableDescription:
                 raise DescriptionError(
                     f"A unit or description is given for {name!r}, which the table does not have. {hint}"
                 )
-        found = [self.columns.get(name, UNKNOWN) for name in known]
-        return [replace(own, missing=tuple(dict.fromkeys((*own.missing, *self.missing)))) for own in found]
+        result = [self.columns.get(name, UNKNOWN) for name in known]
+        return [replace(item, missing=tuple(dict.fromkeys((*item.missing, *self.missing)))) for item in result]
 
 
 NOTHING_SAID = TableDescription()
@@ -377,14 +377,14 @@ def load_description(path: str | os.PathLike[str]) -> TableDescription:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder) / "ward.json"
     ...     _ = path.write_text('{"target": "deny", "columns": {"glucose": {"unit": "mg/dl"}}}', encoding="utf-8")
-    ...     said = load_description(path)
-    >>> said.target.name, said.columns["glucose"].unit
+    ...     description = load_description(path)
+    >>> description.target.name, description.columns["glucose"].unit
     ('deny', 'mg/dl')
     """
     path = Path(path)
-    found = read_written(path, DescriptionError, "descriptions of tables")
+    result = read_written(path, DescriptionError, "descriptions of tables")
     try:
-        return _description_of(found)
+        return _description_of(result)
     except DescriptionError as error:
         raise DescriptionError(f"{path.name}: {error}") from error
 
@@ -444,8 +444,8 @@ def markers_of(form: Any, where: str) -> tuple[str, ...]:
     """Markers of missing values, checked: text; whole numbers may stand for their text."""
     if not isinstance(form, list | tuple) or len(form) > MAX_MARKERS:
         raise DescriptionError(f"{where} is {shown(form)}; it must be a list of at most {MAX_MARKERS} texts.")
-    texts = [str(own) if type(own) is int else own for own in form]
-    return tuple(dict.fromkeys(text_of(own, where).strip() for own in texts))
+    texts = [str(item) if type(item) is int else item for item in form]
+    return tuple(dict.fromkeys(text_of(text, where).strip() for text in texts))
 
 
 def text_of(value: Any, where: str, least: int = 0) -> str:

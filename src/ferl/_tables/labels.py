@@ -78,11 +78,11 @@ def refuse_missing_labels(y: Any, classes: Collection[Any] = (), is_part: bool =
         refuse_markers(markers, f" {len(missing)} labels are missing, the first in row {missing[0]}.")
 
 
-def refuse_markers(markers: tuple[str, ...], told: str = "") -> None:
-    """Refuse text that stands for missing labels; ``told``: text with their number."""
+def refuse_markers(markers: tuple[str, ...], text: str = "") -> None:
+    """Refuse text that stands for missing labels; ``text``: how many there are, in a sentence."""
     if markers:
         raise ValueError(
-            f"y contains {listed(list(map(shown, markers)))} beside numbers, which stands for a missing label.{told} "
+            f"y contains {listed(list(map(shown, markers)))} beside numbers, which stands for a missing label.{text} "
             "Leave these rows out, or give the class another name if it is one."
         )
 
@@ -152,9 +152,9 @@ def distinct_labels(y: NDArray[Any]) -> tuple[NDArray[Any], Ints]:
             offset = y.astype(np.int64) - low
             present = np.bincount(offset) > 0
             return (np.flatnonzero(present) + low).astype(y.dtype), (np.cumsum(present) - 1).astype(np.int32)[offset]
-    found = distinct_text(y)
-    if found is not None:
-        return found
+    result = distinct_text(y)
+    if result is not None:
+        return result
     classes, codes = np.unique(y, return_inverse=True)
     return classes, codes.astype(np.int32)
 
@@ -181,10 +181,10 @@ def codes_of(labels: NDArray[Any], classes: NDArray[Any]) -> Ints:
     """Index of each label in the classes; -1 for an unknown label. Text never equals a number: "1" is not 1."""
     refuse_other_kind(labels, "y", classes, "classes_")
     try:
-        found, inverse = distinct_labels(labels)
+        result, inverse = distinct_labels(labels)
     except TypeError:  # objects without an order: text and None, for example
-        found, inverse = labels, np.arange(len(labels), dtype=np.int32)
-    return _index_among(found.tolist(), classes)[inverse]
+        result, inverse = labels, np.arange(len(labels), dtype=np.int32)
+    return _index_among(result.tolist(), classes)[inverse]
 
 
 def _index_among(labels: list[Any], classes: NDArray[Any]) -> Ints:
@@ -336,16 +336,16 @@ def checked_groups(groups: Any, n_rows: int) -> NDArray[Any]:
     """The group of each row, none of them missing, as values that are compared by equality."""
     if getattr(getattr(groups, "dtype", None), "kind", "") == "M":
         groups = np.asarray(groups).astype("datetime64[us]")  # nanoseconds would become whole numbers
-    own = np.asarray(groups.to_pylist() if hasattr(groups, "to_pylist") else groups, dtype=object)
-    if own.shape != (n_rows,):
-        raise ValueError(f"X has {n_rows} rows and groups the shape {own.shape}. Pass one group for each row of X.")
-    for row, group in enumerate(own.tolist()):
+    checked = np.asarray(groups.to_pylist() if hasattr(groups, "to_pylist") else groups, dtype=object)
+    if checked.shape != (n_rows,):
+        raise ValueError(f"X has {n_rows} rows and groups the shape {checked.shape}. Pass one group for each row of X.")
+    for row, group in enumerate(checked.tolist()):
         # NaN is no group, nor is NA, which is not even comparable with itself.
         if group is None or not isinstance(group == group, bool | np.bool_) or group != group:
             raise ValueError(
                 f"groups[{row}] is {group!r}; every row needs a group. Make missing ones a group of their own."
             )
-    return own
+    return checked
 
 
 def group_numbers(groups: Any, n_rows: int) -> Floats:
@@ -362,12 +362,12 @@ def group_numbers(groups: Any, n_rows: int) -> Floats:
     >>> bool(a == again), bool(a == b), bool(group_numbers(np.array([3]), 1) == group_numbers([3.0], 1))
     (True, False, True)
     """
-    own: list[Any] = checked_groups(groups, n_rows).tolist()
+    checked: list[Any] = checked_groups(groups, n_rows).tolist()
     known = {}
-    for group in dict.fromkeys(own):  # of any type
+    for group in dict.fromkeys(checked):  # of any type
         is_number = isinstance(group, Real)
         is_whole = is_number and math.isfinite(group) and group % 1 == 0
         text = str(int(group)) if is_whole else str(group)
         digest = hashlib.blake2b(f"{is_number}{text}".encode(), digest_size=8).digest()
         known[group] = float(int.from_bytes(digest, "little") >> 11)
-    return np.array([known[group] for group in own])
+    return np.array([known[group] for group in checked])

@@ -147,19 +147,19 @@ class Schema:
         table = read_table(X)
         n_features = table.shape[1]
         chosen = chosen_features(categorical_features, table.names, n_features)
-        said = description.by_feature(table.names, n_features)
+        described = description.by_feature(table.names, n_features)
         if table.block is not None and (chosen is None or not chosen.any()):
-            pairs = zip(said, number_kinds(table.block), strict=True)
-            kinds = tuple(own.described(name, column_label(j, table.names)) for j, (own, name) in enumerate(pairs))
+            pairs = zip(described, number_kinds(table.block), strict=True)
+            kinds = tuple(item.described(name, column_label(j, table.names)) for j, (item, name) in enumerate(pairs))
             return cls(table.names, (None,) * n_features, kinds, description.target)
         n_threads = threads_for(table.shape[0] * n_features, n_threads)
-        categories, kinds = learn_columns(table.columns, said, chosen, n_threads)
+        categories, kinds = learn_columns(table.columns, described, chosen, n_threads)
         schema = cls(table.names, categories, kinds, description.target)
         if is_part:
             return schema
         schema = schema.settled(categorical_features)
-        for column, own in zip(table.columns, said, strict=True):
-            if markers := [shown(text) for text in column.markers if text.strip() not in own.missing]:
+        for column, item in zip(table.columns, described, strict=True):
+            if markers := [shown(text) for text in column.markers if text.strip() not in item.missing]:
                 held = listed(markers[:_MAX_MARKERS])
                 fact = f"{column.label} holds {held} among numbers, which is taken as a missing value."
                 warnings.warn(TableWarning(fact, "Replace it by None or NaN."), stacklevel=caller_level())
@@ -209,24 +209,26 @@ class Schema:
         """Warn of columns that look like ids; a table of one column has nothing else to learn from."""
         if rows.shape[1] < 2 or len(rows) < LEAST_ROWS:
             return
-        found = []
+        result = []
         for j, (known, kind) in enumerate(zip(self.categories, self.kinds, strict=True)):
             if known is None and kind.name != "integer":
                 continue
             values = rows[:, j][~np.isnan(rows[:, j])]
             name = "" if self.names is None else self.names[j]
             if are_running_numbers(values, name) if known is None else are_ids(len(known), len(values)):
-                found.append(j)
-        if not found:
+                result.append(j)
+        if not result:
             return
-        labels, n_more = [self.label(j) for j in found[:_MAX_IDS]], len(found) - _MAX_IDS
-        listing = [labels[0], *(f"{own[0].lower()}{own[1:]}" for own in labels[1:])] + [f"{n_more} more"] * (n_more > 0)
-        verb, them, they = ("has", "it", "it is") if len(found) == 1 else ("have", "them", "they are")
-        names = [] if self.names is None else [self.names[j] for j in found]
-        left_out = f"X.drop(columns={names})" if names else f"np.delete(X, {found}, axis=1)"
+        labels, n_more = [self.label(j) for j in result[:_MAX_IDS]], len(result) - _MAX_IDS
+        listing = [labels[0], *(f"{label[0].lower()}{label[1:]}" for label in labels[1:])] + [f"{n_more} more"] * (
+            n_more > 0
+        )
+        verb, them, they = ("has", "it", "it is") if len(result) == 1 else ("have", "them", "they are")
+        names = [] if self.names is None else [self.names[j] for j in result]
+        left_out = f"X.drop(columns={names})" if names else f"np.delete(X, {result}, axis=1)"
         fact = f"{listed(listing)} {verb} another value in nearly every row and may be ids or names."
         remedy = (
-            f"What is learned from ids says nothing of new rows, and all of them look novel: leave {them} out, for "
+            f"What a model learns from ids is useless for new rows, and all of these look novel: leave {them} out, for "
             f"example by {left_out}. If {they} a time or a rank that matters, keep {them}."
         )
         warnings.warn(IdColumnWarning(fact, remedy, names), stacklevel=caller_level())
@@ -279,11 +281,11 @@ class Schema:
         return isinstance(other, Schema) and self.names == other.names and self._coding() == other._coding()
 
     def _coding(self) -> list[tuple[Any, ...]]:
-        found: list[tuple[Any, ...]] = []
+        result: list[tuple[Any, ...]] = []
         for j, known in enumerate(self.categories):
             kind, levels = self.kinds[j], None if known is None else (known.dtype.kind, known.tolist())
-            found.append((levels, kind.is_date, kind.is_zoned, kind.date_form, kind.order, kind.missing))
-        return found
+            result.append((levels, kind.is_date, kind.is_zoned, kind.date_form, kind.order, kind.missing))
+        return result
 
     def __hash__(self) -> int:
         return hash((self.names, tuple(self.n_categories.tolist())))
@@ -394,7 +396,7 @@ class Schema:
             are left out.
         """
         table = read_table(X)
-        found: dict[str | int, list[Any]] = {}
+        result: dict[str | int, list[Any]] = {}
         for feature, index in enumerate(self._order(table)):
             kind = self.kinds[feature]
             lookup = kind.lookup if kind.is_ordered else self.lookups[feature]
@@ -402,8 +404,8 @@ class Schema:
                 continue
             table.columns[index].refuse_other_type(lookup)
             if values := sorted(table.columns[index].unseen(lookup)):
-                found[feature if self.names is None else self.names[feature]] = values
-        return found
+                result[feature if self.names is None else self.names[feature]] = values
+        return result
 
     def valued(self, X: Any) -> NDArray[np.bool_]:
         """Which columns of the table that these were learned from have any value, shape (n_features,)."""
@@ -575,10 +577,10 @@ def merge_columns(known: Schema, others: Schema, has_values: Sequence[tuple[bool
 
 def _merged_categories(label: str, known: NDArray[Any] | None, others: NDArray[Any] | None) -> NDArray[Any] | None:
     # A column without any value has no categories, whatever its type.
-    if not any(own is not None and len(own) for own in (known, others)):
+    if not any(item is not None and len(item) for item in (known, others)):
         return None if known is None or others is None else known
     if known is None or others is None or (len(known) and len(others) and known.dtype.kind != others.dtype.kind):
-        kinds = ["numbers" if own is None else _LEVELS_IN_WORDS[own.dtype.kind] for own in (known, others)]
+        kinds = ["numbers" if item is None else _LEVELS_IN_WORDS[item.dtype.kind] for item in (known, others)]
         if {"whole numbers", "numbers with fractions"} == set(kinds):
             return np.union1d(np.asarray(known, dtype=np.float64), np.asarray(others, dtype=np.float64))
         raise ValueError(
@@ -639,8 +641,8 @@ def read_row(schema: Schema, derived: Sequence[Derived], x: Any, needed: Collect
         table = schema.fitting(read_table(x), needed) if values is None else _table_of(schema, values)
         encoded = schema.encode(table)
         keys = range(n_features) if schema.names is None else schema.names
-        found = schema.unseen(table)
-        unseen = {feature: found[key][0] for feature, key in enumerate(keys) if key in found}
+        result = schema.unseen(table)
+        unseen = {feature: result[key][0] for feature, key in enumerate(keys) if key in result}
     if len(encoded) != 1:
         raise ValueError(
             f"x has {len(encoded)} rows; this is about one. Pass one of them, for example X[0] or X.iloc[0]."

@@ -48,7 +48,7 @@ class Table:
 
     def without(self, name: str) -> Table:
         """The table without the column of this name."""
-        return self.selected([own for own in self.names or () if own != name])
+        return self.selected([item for item in self.names or () if item != name])
 
     def selected(self, names: Sequence[str]) -> Table:
         """The table with these columns, in this order; other columns are not read, and absent ones are missing."""
@@ -58,9 +58,9 @@ class Table:
         block = None if self.block is None or len(kept) < len(held) else self.block[:, kept]
 
         def read(some: Sequence[int]) -> list[Column]:
-            found = iter(self.read([j for k in some if (j := held[k]) is not None]))
+            result = iter(self.read([j for k in some if (j := held[k]) is not None]))
             nothing = np.full(self.shape[0], np.nan)
-            return [array_column(names[k], nothing) if held[k] is None else next(found) for k in some]
+            return [array_column(names[k], nothing) if held[k] is None else next(result) for k in some]
 
         return Table(tuple(names), (self.shape[0], len(held)), block, read)
 
@@ -102,8 +102,8 @@ def _table(
     known = None if names is None else _checked_names(names)
 
     def read(some: Sequence[int]) -> list[Column]:
-        own = list(arrays())
-        return [as_column(column_label(j, known), own[j]) for j in some]
+        columns = list(arrays())
+        return [as_column(column_label(j, known), columns[j]) for j in some]
 
     return Table(known, shape, block, read)
 

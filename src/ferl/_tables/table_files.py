@@ -124,8 +124,8 @@ class TableFile:
 
     def read(self) -> pa.Table:
         """All rows."""
-        found = list(self.batches())
-        return pa.concat_tables(found) if found else self.schema.empty_table()
+        result = list(self.batches())
+        return pa.concat_tables(result) if result else self.schema.empty_table()
 
     def _parquet_batches(self, moved: Callable[[int], object]) -> Iterator[pa.Table]:
         n_rows = 0
@@ -145,11 +145,11 @@ class TableFile:
                 n_skipped = n_rows
                 with pa.OSFile(str(self.path)) as file, self._open_csv(file, self.names, times) as reader:
                     for batch in reader:
-                        own, n_skipped = batch.slice(n_skipped), max(n_skipped - batch.num_rows, 0)
-                        if own.num_rows:
-                            last = [column[-1].as_py() for column in own.columns]
-                            n_rows += own.num_rows
-                            yield pa.Table.from_batches([own])
+                        rest, n_skipped = batch.slice(n_skipped), max(n_skipped - batch.num_rows, 0)
+                        if rest.num_rows:
+                            last = [column[-1].as_py() for column in rest.columns]
+                            n_rows += rest.num_rows
+                            yield pa.Table.from_batches([rest])
                         moved(file.tell())
                 break
             except pa.ArrowInvalid as error:  # a row that does not fit into a block: from there on in larger ones
@@ -286,16 +286,16 @@ def _separator_of(path: Path, header: str, given: str | None) -> str:
         raise TableFileError(f"The separator is {given!r}; it must be one character, such as ';'.")
     usual = given or ("\t" if path.suffix.lower() == ".tsv" else ",")
     bare = _unquoted(header)
-    others = [own for own in SEPARATORS if own in bare]
+    others = [item for item in SEPARATORS if item in bare]
     if usual in bare or not others:
         return usual
-    found = max(others, key=bare.count)
+    result = max(others, key=bare.count)
     if given is not None:
         raise TableFileError(
-            f"The header of {path.name} has no {shown(given)}, the separator asked for, but {SEPARATORS[found]}. Leave "
-            "the separator out."
+            f"The header of {path.name} has no {shown(given)}, the separator asked for, but {SEPARATORS[result]}. "
+            "Leave the separator out."
         )
-    return found
+    return result
 
 
 def _unquoted(line: str) -> str:
@@ -317,8 +317,8 @@ def unclosed_quote(path: Path, separator: str, encoding: str) -> int | None:
     most = python_csv.field_size_limit(2**31 - 1)
     try:
         with _open_text(path, encoding) as file:
-            for own in python_csv.reader(lines(), delimiter=separator):
-                row = own or row
+            for item in python_csv.reader(lines(), delimiter=separator):
+                row = item or row
     finally:
         python_csv.field_size_limit(most)
     return None if row[-1] == end else n_lines + 1 - row[-1].count("\n")
@@ -483,8 +483,8 @@ class RowReader:
         """Remember which categories of a batch training did not have."""
         for name, counts in batch.unseen.items():
             self.n_unseen[name] += sum(counts.values())
-            own = self.unseen.setdefault(name, Counter())
-            own.update({text: n for text, n in counts.items() if text in own or len(own) < MAX_UNSEEN})
+            seen = self.unseen.setdefault(name, Counter())
+            seen.update({text: n for text, n in counts.items() if text in seen or len(seen) < MAX_UNSEEN})
 
     def _numbers(self, column: pa.ChunkedArray, label: str, markers: tuple[str, ...]) -> pa.ChunkedArray:
         if not is_text(column.type):
@@ -582,7 +582,7 @@ def _flat(column: Any) -> Any:
     """A column of structs or lists as text in JSON; another column itself."""
     if not pa.types.is_nested(column.type):
         return column
-    texts = [None if own is None else json.dumps(own, ensure_ascii=False, default=str) for own in column.to_pylist()]
+    texts = [None if item is None else json.dumps(item, ensure_ascii=False, default=str) for item in column.to_pylist()]
     return pa.array(texts, pa.string())
 
 
@@ -604,8 +604,8 @@ def json_lines(table: pa.Table) -> bytes:
     """The rows of a table, one JSON object a line; missing values are null."""
     # NaN and infinity are no JSON: null.
     known = {
-        name: pc.if_else(pc.is_finite(own), own, None) if pa.types.is_floating(own.type) else own
-        for name, own in zip(table.column_names, table.columns, strict=True)
+        name: pc.if_else(pc.is_finite(column), column, None) if pa.types.is_floating(column.type) else column
+        for name, column in zip(table.column_names, table.columns, strict=True)
     }
     rows = pa.table(known).to_pylist()
     lines = (json.dumps(row, ensure_ascii=False, default=str, allow_nan=False) for row in rows)

@@ -92,10 +92,10 @@ class CategoryLookup:
         numbers = [_number_of(value) for value in values]
         if all(number is not None and math.isfinite(number) for number in numbers):
             for keys in (numbers, map(_shortest, numbers)):
-                found: dict[Any, int | None] = {}
+                result: dict[Any, int | None] = {}
                 for index, key in enumerate(keys):
-                    found[key] = None if key in found else index  # two categories spell this number: neither is meant
-                self._by_number = found | self._by_number
+                    result[key] = None if key in result else index  # two categories spell this number: neither is meant
+                self._by_number = result | self._by_number
 
     def index(self, value: Any) -> float:
         """The index of a value's category, or ``n_categories`` for an unseen category.
@@ -234,8 +234,8 @@ def arrow_days(array: Any) -> Floats:
     elif array.type.tz is not None:
         array = array.cast(pa.timestamp(array.type.unit))  # the same moments in UTC
     chunks = array.chunks if isinstance(array, pa.ChunkedArray) else [array]
-    found = [array_days(chunk.to_numpy(zero_copy_only=False)) for chunk in chunks]
-    return np.concatenate(found) if found else np.zeros(0)
+    result = [array_days(chunk.to_numpy(zero_copy_only=False)) for chunk in chunks]
+    return np.concatenate(result) if result else np.zeros(0)
 
 
 def date_text(days: float, is_zoned: bool = False) -> str:

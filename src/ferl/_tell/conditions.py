@@ -105,15 +105,15 @@ class Condition:
         """What follows the name where values are ordered categories, dates, or whole numbers between the bands."""
         if self.kind.is_ordered:
             return ordered_text(self.categories, self.kind)
-        lower, upper = (None if own is None else own.ends for own in (self.lower, self.upper))
-        told = whole_text(lower, upper, self.kind, self.binary) if self.whole else ""
+        lower, upper = (None if item is None else item.ends for item in (self.lower, self.upper))
+        text = whole_text(lower, upper, self.kind, self.binary) if self.whole else ""
         if self.kind.name == "hour" and self.overlap is None:
             return hour_condition(lower, upper)
-        return told or (date_condition(lower, upper, self.kind, self.plain) if self.kind.is_date else "")
+        return text or (date_condition(lower, upper, self.kind, self.plain) if self.kind.is_date else "")
 
     def _ends_text(self, decimals: int | None) -> str:
         """What follows the name: the condition is met not at all at one end of a bound, and fully at the other."""
-        lower, upper = (None if own is None else own.ends_text(decimals) for own in (self.lower, self.upper))
+        lower, upper = (None if item is None else item.ends_text(decimals) for item in (self.lower, self.upper))
         if lower is not None and upper is not None:
             return f"between {lower} and {upper}"
         if lower is None and upper is None:
@@ -133,7 +133,7 @@ class Condition:
 
 def listed_categories(memberships: Memberships, names: Sequence[Any] | None, most: int | None = MAX_LISTED) -> str:
     """The categories by descending membership; memberships other than one are printed."""
-    ordered = sorted(memberships, key=lambda own: -own[1])
+    ordered = sorted(memberships, key=lambda item: -item[1])
     if most is None or len(ordered) <= most:
         return _named(ordered, names)
     return f"{_named(ordered[:most], names)}, ... {len(ordered) - most} more"
@@ -227,7 +227,7 @@ class Overlap:
             return "is missing (no value fits)"
         around = f"around {value_at(self.value, high - low, decimals)}"
         if with_ramps:
-            lower, upper = (own.ends_text(decimals, with_share) for own in (self.lower, self.upper))
+            lower, upper = (item.ends_text(decimals, with_share) for item in (self.lower, self.upper))
             fits = f"above {lower}, below {upper}"
         else:
             fits = "..".join(value_at(end, (high - low) / 2, decimals) for end in (low, high))
@@ -330,7 +330,7 @@ def value_at(value: float, distance: float, decimals: int | None = None) -> str:
 
 def ordered_text(memberships: Memberships, kind: ColumnKind) -> str:
     """What follows the name: "at least mid", "is low", or the ordered categories that fit with their membership."""
-    names, last = kind.said_order, len(kind.order) - 1
+    names, last = kind.display_order, len(kind.order) - 1
     full = [code for code, membership in memberships if membership >= FULL]
     if len(full) < len(memberships) or not full or full != list(range(full[0], full[-1] + 1)):
         return f"in {{{_named(memberships, names)}}}"
@@ -380,16 +380,16 @@ def _whole(value: int, kind: ColumnKind) -> str:
 def hour_condition(lower: Ramp, upper: Ramp) -> str:
     """What follows the name of a column of hours of the day."""
     sides = (("above", lower), ("below", upper))
-    told = [f"{word} {'..'.join(dict.fromkeys(map(clock_text, own)))}" for word, own in sides if own is not None]
-    return " and ".join(told) or "is known"
+    texts = [f"{word} {'..'.join(dict.fromkeys(map(clock_text, item)))}" for word, item in sides if item is not None]
+    return " and ".join(texts) or "is known"
 
 
 def date_condition(lower: Ramp, upper: Ramp, kind: ColumnKind, plain: bool) -> str:
     """What follows the name of a column of dates: the two ends of a side, or its middle and how far it reaches."""
     sides = (("after", lower), ("before", upper))
-    told = [f"{word} {date_side(own, kind, plain)}" for word, own in sides if own is not None]
+    texts = [f"{word} {date_side(item, kind, plain)}" for word, item in sides if item is not None]
     if lower is None or upper is None or lower[1] <= upper[0]:
-        return " and ".join(told) or "is known"
+        return " and ".join(texts) or "is known"
     # The two sides overlap: no date fits fully. Between the middles of both their product is largest.
     middle = (sum(lower) + sum(upper)) / 4
     most = _risen(lower, middle) * (1 - _risen(upper, middle))
@@ -410,9 +410,9 @@ def date_side(ramp: tuple[float, float], kind: ColumnKind, plain: bool) -> str:
         return low if low == high else f"{low}..{high}"
     in_days = half >= 1 or kind.name == "date"
     reach, unit = (half, "day") if in_days else (24 * half, "hour") if half >= 1 / 24 else (1440 * half, "minute")
-    told = number_text(reach, 2)
+    text = number_text(reach, 2)
     step = 2.0 if in_days else 2 / 1440
-    return f"{rounded_text(middle, step, kind.is_zoned)} ±{told} {unit}{'' if told == '1' else 's'}"
+    return f"{rounded_text(middle, step, kind.is_zoned)} ±{text} {unit}{'' if text == '1' else 's'}"
 
 
 def date_at(days: float, distance: float, kind: ColumnKind) -> str:

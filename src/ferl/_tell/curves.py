@@ -23,8 +23,8 @@ from ferl._util.text import category_text, has_words, number_text
 
 COMPARED = ("the higher ", "the later ")  # how sentences on curves over numbers and over dates begin
 OUTSIDE_CARD = (
-    "A value that no line has counts as the nearest one; outside of what training saw, probabilities come closer to "
-    "the class frequencies than the total does."
+    "A value that is on no line counts as the nearest one. Outside the training range, probabilities are closer to the "
+    "class frequencies than the total implies."
 )
 MAX_RANGES = 12  # of a curve, and cells of a map, that texts list one by one
 MAX_TURNS = 6  # of a line whose course is described, including its ends
@@ -60,8 +60,8 @@ def curve_value(style: Style, curve: Curve, index: int) -> str:
     value = float(curve.values[index])
     if kind.is_date:
         return date_at(value, _gap(curve.values, index), kind)
-    said = kind.number(value)
-    return category_text(said) if has_words(said) else corner_text(curve.values, index, style.decimals)
+    number = kind.number(value)
+    return category_text(number) if has_words(number) else corner_text(curve.values, index, style.decimals)
 
 
 def curve_lines(style: Style, curve: Curve) -> list[str]:
@@ -71,68 +71,72 @@ def curve_lines(style: Style, curve: Curve) -> list[str]:
     values = [curve_value(style, curve, k) for k in range(len(evidence))]
     if curve.unseen is not None:
         alike: dict[str, list[str]] = {}  # categories whose weights read the same stand together
-        for value, own in zip(values, evidence, strict=True):
-            alike.setdefault(style.weight(own), []).append(value)
-        told = [f"{', '.join(categories)}: {weight}" for weight, categories in alike.items()]
-        told.append(f"any other: {style.weight(curve.unseen - curve.mean)}")
+        for value, item in zip(values, evidence, strict=True):
+            alike.setdefault(style.weight(item), []).append(value)
+        texts = [f"{', '.join(categories)}: {weight}" for weight, categories in alike.items()]
+        texts.append(f"any other: {style.weight(curve.unseen - curve.mean)}")
     elif _is_level(evidence):
-        told = [f"any number: {style.weight(evidence[0])}"]
+        texts = [f"any number: {style.weight(evidence[0])}"]
     elif is_binary(model, curve):
-        told = [f"{value}: {style.weight(own)}" for value, own in zip(values, evidence, strict=True)]
+        texts = [f"{value}: {style.weight(item)}" for value, item in zip(values, evidence, strict=True)]
     else:
         lines.append(f"     {_sentence(style, curve, evidence)}")
-        told = _corner_texts(style, evidence, values) if not curve.pictures else _range_texts(style, curve)
+        texts = _corner_texts(style, evidence, values) if not curve.pictures else _range_texts(style, curve)
     if model.had_missing(curve.feature):
-        told.append(f"missing: {style.weight(curve.missing - curve.mean)}")
-    return [*lines, f"     {'; '.join(told)}"] if told else lines
+        texts.append(f"missing: {style.weight(curve.missing - curve.mean)}")
+    return [*lines, f"     {'; '.join(texts)}"] if texts else lines
 
 
 @kept_by_model
 def evidence_text(model: Model, column: int) -> str:
     """The evidence of the values that matter most by name, and of the others together; "" of other columns."""
-    found = evidence_of_values(model, column)
-    if found is None:
+    result = evidence_of_values(model, column)
+    if result is None:
         return ""
-    names, evidence = found
+    names, evidence = result
     order = np.argsort(-np.abs(evidence), kind="stable")
     if len(order) > MOST_NAMED:
         order = order[: MOST_NAMED - 1]
     named = sorted(order.tolist(), key=lambda k: -evidence[k])
-    told = [f"{names[k]} {weight_text(evidence[k])}" for k in named]
+    texts = [f"{names[k]} {weight_text(evidence[k])}" for k in named]
     others = np.delete(evidence, order)
     if len(others):
-        told.append(f"{len(others):,} others: between {weight_text(others.min())} and {weight_text(others.max())}")
-    return f"{', '.join(told)}; any other: 0"
+        texts.append(f"{len(others):,} others: between {weight_text(others.min())} and {weight_text(others.max())}")
+    return f"{', '.join(texts)}; any other: 0"
 
 
 def evidence_of_values(model: Model, column: int) -> tuple[Sequence[str], Floats] | None:
     """The values that a column of evidence tells apart, and the evidence of each; None of other columns."""
-    own = model.derived[column - model.n_features] if column >= model.n_features else None
-    if isinstance(own, CategoryEvidence):
-        names = [category_text(name) for name in model.category_names[own.feature]]
-        has_missing = model.had_missing(own.feature)
-        return [*names, "missing"][: len(names) + has_missing], own.evidence[: len(names) + has_missing]
-    return ([date_text(float(day)) for day in own.days], own.evidence) if isinstance(own, DayEvidence) else None
+    derived = model.derived[column - model.n_features] if column >= model.n_features else None
+    if isinstance(derived, CategoryEvidence):
+        names = [category_text(name) for name in model.category_names[derived.feature]]
+        has_missing = model.had_missing(derived.feature)
+        return [*names, "missing"][: len(names) + has_missing], derived.evidence[: len(names) + has_missing]
+    return (
+        ([date_text(float(day)) for day in derived.days], derived.evidence)
+        if isinstance(derived, DayEvidence)
+        else None
+    )
 
 
 def _corner_texts(style: Style, evidence: Floats, values: list[str]) -> list[str]:
     """The weights at all corners; none where the sentence has both ends, of two corners and two classes."""
     if style.is_two and len(evidence) == 2:
         return []
-    return [f"at {value}: {style.weight(own)}" for value, own in zip(values, evidence, strict=True)]
+    return [f"at {value}: {style.weight(item)}" for value, item in zip(values, evidence, strict=True)]
 
 
 def _range_texts(style: Style, curve: Curve) -> list[str]:
     """The weights of ranges; if there are many, the most similar neighbours are merged first."""
     pieces = pieces_of(curve)
     shown = few_pieces(style.model, curve, pieces)
-    told = []
+    texts = []
     for text, piece in zip(piece_texts(style, curve, shown), shown, strict=True):
         start, end = style.weight(piece.start - curve.mean), style.weight(piece.end - curve.mean)
-        told.append(f"{text}: {start if start == end else f'{start} to {end}'}")
+        texts.append(f"{text}: {start if start == end else f'{start} to {end}'}")
     if len(shown) < len(pieces):
-        told[0] = f"on average, in {len(shown)} ranges of {len(pieces)}: {told[0]}"
-    return told
+        texts[0] = f"on average, in {len(shown)} ranges of {len(pieces)}: {texts[0]}"
+    return texts
 
 
 def terms_text(model: Model, shape: Shape) -> str:
@@ -147,16 +151,16 @@ def curve_summary(style: Style, curve: Curve) -> str:
     """What a curve says, in one clause; less its mean over the training rows."""
     evidence, name = curve.evidence - curve.mean, style.names[curve.feature]
     if _is_level(evidence):
-        return f"{name} speaks alike whatever its value"
+        return f"{name} adds the same whatever its value"
     if curve.is_categorical or is_binary(style.model, curve):
         return f"{name} {_extremes(style, curve, evidence)}"
     sentence = _sentence(style, curve, evidence)
     if sentence.startswith(COMPARED):
         return sentence
-    return f"{name}{'' if sentence.startswith('speaks') else ':'} {sentence}"
+    return f"{name}{'' if sentence.startswith('supports') else ':'} {sentence}"
 
 
-def is_told_as_curve(model: Model, curve: Curve) -> bool:
+def is_printed_as_curve(model: Model, curve: Curve) -> bool:
     """Whether rules on one feature are printed as their sum; rules in words are listed one by one."""
     return not model.tree.word or curve.is_categorical
 
@@ -177,7 +181,7 @@ def _sentence(style: Style, curve: Curve, evidence: Floats) -> str:
     lines = evidence[:, 1:] - evidence[:, :1] if style.is_two else evidence
     rise = lines[-1] - lines[0]
     # Many small steps back are a way back: a steady line never lies below what it has reached.
-    back = [np.maximum.accumulate(own, axis=0) - own for own in (lines, -lines)]
+    back = [np.maximum.accumulate(item, axis=0) - item for item in (lines, -lines)]
     is_steady = np.asarray((back[0] <= _LEVEL).all(axis=0) | (back[1] <= _LEVEL).all(axis=0))
     if not style.is_two:
         is_steady &= (np.ptp(lines, axis=0) > _LEVEL) & (np.abs(rise) > _LEVEL)
@@ -186,14 +190,14 @@ def _sentence(style: Style, curve: Curve, evidence: Floats) -> str:
         return _course(style, curve, evidence, lines) if curve.pictures else _extremes(style, curve, evidence)
     moves = np.flatnonzero(np.abs(np.diff(lines, axis=0)[:, steady]).max(axis=1) > 0)
     low, high = curve_value(style, curve, int(moves[0])), curve_value(style, curve, int(moves[-1]) + 1)
-    spans = [f"from {weight_text(own[0])} to {weight_text(own[-1])}" for own in lines.T]
+    spans = [f"from {weight_text(item[0])} to {weight_text(item[-1])}" for item in lines.T]
     compared = COMPARED[1 if style.model.column_kinds[curve.feature].is_date else 0]
     between = f", from {low} to {high}," if low != high else ","
-    start = f"{compared}{style.names[curve.feature]}{between} the more it speaks"
+    start = f"{compared}{style.names[curve.feature]}{between} the more it"
     if style.is_two:
-        return f"{start} for {style.classes[1 if rise[0] > 0 else 0]}: {spans[0]}"
-    sides = (("for", 1), ("against", -1))
-    moved = [(side, c) for side, sign in sides for c in [own for own in steady if sign * rise[own] > 0][:1]]
+        return f"{start} supports {style.classes[1 if rise[0] > 0 else 0]}: {spans[0]}"
+    sides = (("supports", 1), ("opposes", -1))
+    moved = [(side, c) for side, sign in sides for c in [item for item in steady if sign * rise[item] > 0][:1]]
     return f"{start} {' and '.join(f'{side} {style.classes[c]} ({spans[c]})' for side, c in moved)}"
 
 
@@ -214,26 +218,26 @@ def _course(style: Style, curve: Curve, evidence: Floats, lines: Floats) -> str:
 
 def _turns(line: Floats, least: float) -> list[int]:
     """The first point of a line, the points where it turns by at least so much, and where its last way leads."""
-    found, way, low, high = [0], 0, 0, 0  # the lowest and highest points since the last turn
+    result, way, low, high = [0], 0, 0, 0  # the lowest and highest points since the last turn
     for k, value in enumerate(line.tolist()):
         low, high = (k if value < line[low] else low), (k if value > line[high] else high)
         is_down, is_up = way >= 0 and value < line[high] - least, way <= 0 and value > line[low] + least
         if is_down or is_up:
             # A small movement before the first large one is ignored.
-            found += [high if is_down else low] if way else []
+            result += [high if is_down else low] if way else []
             way, low, high = (-1 if is_down else 1), k, k
-    return [*dict.fromkeys([*found, high if way > 0 else low])]
+    return [*dict.fromkeys([*result, high if way > 0 else low])]
 
 
 def _extremes(style: Style, curve: Curve, evidence: Floats) -> str:
     """The values that support a class most: each of two classes, or the class that the feature moves furthest."""
     if not style.is_two:
         c = int(np.ptp(evidence, axis=0).argmax())
-        return f"speaks most for {style.classes[c]} {curve_place(style, curve, int(evidence[:, c].argmax()))}"
+        return f"supports {style.classes[c]} most {curve_place(style, curve, int(evidence[:, c].argmax()))}"
     line = evidence[:, 1] - evidence[:, 0]
     ends = ((1, int(line.argmax())), (0, int(line.argmin())))
-    told = [f"most for {style.classes[c]} {curve_place(style, curve, k)} ({weight_text(line[k])})" for c, k in ends]
-    return f"speaks {' and '.join(told)}"
+    texts = [f"{style.classes[c]} most {curve_place(style, curve, k)} ({weight_text(line[k])})" for c, k in ends]
+    return f"supports {' and '.join(texts)}"
 
 
 def curve_place(style: Style, curve: Curve, index: int) -> str:
@@ -241,7 +245,7 @@ def curve_place(style: Style, curve: Curve, index: int) -> str:
     if curve.pictures and not curve.is_categorical and not is_binary(style.model, curve):
         value, pieces = float(curve.values[index]), pieces_of(curve)
         # Ranges end where steps end: the number behind a cut begins the next range.
-        inside = [k for k, own in enumerate(pieces) if own.low < value <= own.high and own.is_level]
+        inside = [k for k, piece in enumerate(pieces) if piece.low < value <= piece.high and piece.is_level]
         if inside and len(pieces) > 1:
             text = piece_texts(style, curve, pieces)[inside[0]]
             return text if text.startswith(("up to", "above", "from")) else f"from {text}"
@@ -271,21 +275,21 @@ class Piece:
 def pieces_of(curve: Curve) -> list[Piece]:
     """The ranges of a curve over numbers, neighbours of the same level as one."""
     values, evidence = curve.values, curve.evidence
-    found = [Piece(-np.inf, float(values[0]), evidence[0], evidence[0])]
+    result = [Piece(-np.inf, float(values[0]), evidence[0], evidence[0])]
     for k in range(len(values)):
         low, high = float(values[k]), float(values[k + 1]) if k + 1 < len(values) else np.inf
         if high == np.nextafter(low, np.inf):
             continue  # a step: no number lies between
         is_behind_step = k > 0 and low == np.nextafter(values[k - 1], np.inf)
-        own = Piece(
+        piece = Piece(
             float(values[k - 1]) if is_behind_step else low, high, evidence[k], evidence[min(k + 1, len(values) - 1)]
         )
-        last = found[-1]
-        if last.is_level and own.is_level and np.abs(own.start - last.start).max() <= _NOTHING:
-            found[-1] = replace(last, high=high)
+        last = result[-1]
+        if last.is_level and piece.is_level and np.abs(piece.start - last.start).max() <= _NOTHING:
+            result[-1] = replace(last, high=high)
         else:
-            found.append(own)
-    return found
+            result.append(piece)
+    return result
 
 
 def piece_texts(style: Style, curve: Curve, pieces: Sequence[Piece]) -> list[str]:
@@ -312,8 +316,8 @@ def few_pieces(model: Model, curve: Curve, pieces: list[Piece], most: int = MAX_
     value = np.array([(piece.start + piece.end) / 2 for piece in pieces])
     (groups, _), value = merged_cells(value[:, None], weight[:, None], most)
     return [
-        Piece(pieces[own[0]].low, pieces[own[-1]].high, mean, mean)
-        for own, mean in zip(groups, value[:, 0], strict=True)
+        Piece(pieces[group[0]].low, pieces[group[-1]].high, mean, mean)
+        for group, mean in zip(groups, value[:, 0], strict=True)
     ]
 
 
@@ -344,7 +348,7 @@ def merged_cells(
     total = value * weight[..., None]
     while len(groups[0]) * len(groups[1]) > most:
         costs = [_merging_costs(total, weight, axis, groups[axis], apart[axis]) for axis in (0, 1)]
-        axis = int(np.argmin([own.min(initial=np.inf) for own in costs]))
+        axis = int(np.argmin([cost.min(initial=np.inf) for cost in costs]))
         if not np.isfinite(costs[axis].min(initial=np.inf)):
             break
         k = int(costs[axis].argmin())
@@ -360,7 +364,7 @@ def _merging_costs(total: Floats, weight: Floats, axis: int, groups: list[list[i
     mean = total / weight[..., None]
     shared = weight[1:] * weight[:-1] / (weight[1:] + weight[:-1])
     cost = (shared[..., None] * np.diff(mean, axis=0) ** 2).sum(axis=(1, 2))
-    alone = np.array([own[0] in apart for own in groups])
+    alone = np.array([group[0] in apart for group in groups])
     return np.where(alone[1:] | alone[:-1], np.inf, cost)
 
 
@@ -460,35 +464,37 @@ class ScoreTable:
     @cached_property
     def lines(self) -> tuple[ScoreLine, ...]:
         """Curves and rules line by line, the most important first."""
-        return tuple(self.told())
+        return tuple(self.score_lines())
 
-    def told(self, most: int | None = None) -> list[ScoreLine]:
+    def score_lines(self, most: int | None = None) -> list[ScoreLine]:
         """The lines, with a limit for each curve over numbers and each map; merged lines have the mean."""
-        told, found = statements(self.model), []
+        rules, result = statements(self.model), []
         for shape in self.shapes:
             if isinstance(shape, Curve):
-                found += _curve_lines(self.style, shape, most)
+                result += _curve_lines(self.style, shape, most)
                 continue
             for rule in shape.rules:
-                when, own = self.style.conditions(told[rule]) or "always", self.weight[rule]
-                found.append(ScoreLine(f"rule {self.model.numbers[rule]}", when, (rule,), np.nan, np.nan, own, own))
+                when, weight = self.style.conditions(rules[rule]) or "always", self.weight[rule]
+                result.append(
+                    ScoreLine(f"rule {self.model.numbers[rule]}", when, (rule,), np.nan, np.nan, weight, weight)
+                )
             for term in shape.pictures:
-                found += self._map_lines(term, most)
-        return found
+                result += self._map_lines(term, most)
+        return result
 
     def _map_lines(self, term: int, most: int | None) -> list[ScoreLine]:
         """A line for each cell of a map, neighbours with the same weights as one."""
-        curves, found = self.model.curves, []
+        curves, result = self.model.curves, []
         assert curves is not None
         assert self.value is not None
         name = " and ".join(self.style.names[column] for column in curves.term_columns[term])
-        told = read_map(self.style, curves, term, self.value, math.inf if most is None else most)
-        for row, text in enumerate(told.rows):
-            for own in told.runs(row):
-                value = told.value[row, own[0]]
-                when = f"{text}; {told.column_text(own)}"
-                found.append(ScoreLine(name, when, (), np.nan, np.nan, value, value))
-        return found
+        table = read_map(self.style, curves, term, self.value, math.inf if most is None else most)
+        for row, text in enumerate(table.rows):
+            for run in table.runs(row):
+                value = table.value[row, run[0]]
+                when = f"{text}; {table.column_text(run)}"
+                result.append(ScoreLine(name, when, (), np.nan, np.nan, value, value))
+        return result
 
     def with_base(self) -> list[ScoreLine]:
         """The lines, below the one that all rows begin with."""
@@ -519,15 +525,15 @@ def read_score_table(
     ScoreTable
     """
     base = model.prior.copy()
-    found: list[Shape] = []
+    result: list[Shape] = []
     for shape in read_shapes(model).all:
-        if isinstance(shape, Curve) and is_told_as_curve(model, shape):
+        if isinstance(shape, Curve) and is_printed_as_curve(model, shape):
             base += shape.mean
-            found.append(_scaled(shape, scale))
+            result.append(_scaled(shape, scale))
         else:
-            found.append(Shape(shape.features, shape.rules, shape.pictures, shape.mean, shape.importance))
+            result.append(Shape(shape.features, shape.rules, shape.pictures, shape.mean, shape.importance))
     value = None if model.curves is None else scale(model.curves.value)
-    return ScoreTable(model, style, (scale_base or scale)(base), tuple(found), scale(model.rules.weight), value)
+    return ScoreTable(model, style, (scale_base or scale)(base), tuple(result), scale(model.rules.weight), value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -559,18 +565,18 @@ class ToldMap:
 
     def runs(self, row: int) -> list[list[int]]:
         """Neighbouring columns of a row that add the same, without unknown ones."""
-        found: list[list[int]] = []
+        result: list[list[int]] = []
         for k in np.flatnonzero(self.is_known[row]).tolist():
-            is_same = found and found[-1][-1] == k - 1 and self.axis.may_merge(self.columns[k - 1], self.columns[k])
+            is_same = result and result[-1][-1] == k - 1 and self.axis.may_merge(self.columns[k - 1], self.columns[k])
             if is_same and np.abs(self.value[row, k] - self.value[row, k - 1]).max() <= _NOTHING:
-                found[-1].append(k)
+                result[-1].append(k)
             else:
-                found.append([k])
-        return found
+                result.append([k])
+        return result
 
     def column_text(self, columns: Sequence[int]) -> str:
         """Some neighbouring columns."""
-        return self.axis.text([cell for own in columns for cell in self.columns[own]])
+        return self.axis.text([cell for column in columns for cell in self.columns[column]])
 
 
 @dataclass(frozen=True, eq=False)
@@ -587,7 +593,7 @@ class AxisTexts:
 
     def may_merge(self, *groups: Sequence[int]) -> bool:
         """Whether these cells may share one line."""
-        return not any(cell in self.apart for own in groups for cell in own)
+        return not any(cell in self.apart for group in groups for cell in group)
 
     def text(self, cells: Sequence[int]) -> str:
         """Some neighbouring cells."""
@@ -609,10 +615,10 @@ def axis_texts(style: Style, curves: CurvesAndMaps, term: int, axis: int) -> Axi
     if curves.n_categories[column]:
         return AxisTexts(tuple(map(category_text, model.category_names[column])), ())
     if kind.is_date:
-        return AxisTexts((), tuple(date_at(float(own), _gap(cuts, k), kind) for k, own in enumerate(cuts)))
-    told = [kind.number(float(own)) for own in cuts]
+        return AxisTexts((), tuple(date_at(float(cut), _gap(cuts, k), kind) for k, cut in enumerate(cuts)))
+    texts = [kind.number(float(cut)) for cut in cuts]
     ends = [
-        category_text(own) if has_words(own) else corner_text(cuts, k, style.decimals) for k, own in enumerate(told)
+        category_text(item) if has_words(item) else corner_text(cuts, k, style.decimals) for k, item in enumerate(texts)
     ]
     return AxisTexts((), tuple(ends))
 
@@ -638,27 +644,27 @@ def read_map(style: Style, curves: CurvesAndMaps, term: int, value: Floats, most
     ToldMap
     """
     shape, axes = curves.shape(term), [axis_texts(style, curves, term, axis) for axis in (0, 1)]
-    own = value[curves.cells(term)].reshape(*shape, -1)
+    cells = value[curves.cells(term)].reshape(*shape, -1)
     support = curves.support[curves.cells(term)].reshape(shape)
-    is_known = (support > 0) | (np.abs(own).max(axis=-1) > _NOTHING)
+    is_known = (support > 0) | (np.abs(cells).max(axis=-1) > _NOTHING)
     inside = [[k for k in range(n) if k not in axis.apart] for n, axis in zip(shape, axes, strict=True)]
     n_cells = len(inside[0]) * len(inside[1])
     if n_cells <= most:
         groups = [[[k] for k in range(n)] for n in shape]
     else:
         grid = np.ix_(*inside)
-        found, _ = merged_cells(own[grid], support[grid] + 1e-3, int(most))
+        result, _ = merged_cells(cells[grid], support[grid] + 1e-3, int(most))
         groups = [
-            [[0], *([inside[axis][k] for k in group] for group in found[axis]), *([k] for k in axes[axis].apart[1:])]
+            [[0], *([inside[axis][k] for k in group] for group in result[axis]), *([k] for k in axes[axis].apart[1:])]
             for axis in (0, 1)
         ]
-    starts = [[group[0] for group in own] for own in groups]
+    starts = [[group[0] for group in item] for item in groups]
 
     def summed(table: Floats) -> Floats:
         return np.asarray(np.add.reduceat(np.add.reduceat(table, starts[0], 0), starts[1], 1))
 
     weight = support + 1e-3 * is_known
-    mean = summed(own * weight[..., None]) / np.maximum(summed(weight), 1e-300)[..., None]
+    mean = summed(cells * weight[..., None]) / np.maximum(summed(weight), 1e-300)[..., None]
     rows = [axes[0].text(group) for group in groups[0]]
     return ToldMap(rows, groups[1], axes[1], mean, summed(is_known.astype(float)) > 0, n_cells)
 
@@ -680,7 +686,8 @@ def _curve_lines(style: Style, curve: Curve, most: int | None) -> list[ScoreLine
     if curve.is_categorical or is_binary(style.model, curve):
         values = [curve_value(style, curve, k) for k in range(len(curve.evidence))]
         lines = [
-            ScoreLine(name, text, rules, nan, nan, own, own) for text, own in zip(values, curve.evidence, strict=True)
+            ScoreLine(name, text, rules, nan, nan, item, item)
+            for text, item in zip(values, curve.evidence, strict=True)
         ]
     else:
         pieces = pieces_of(curve)
@@ -688,8 +695,8 @@ def _curve_lines(style: Style, curve: Curve, most: int | None) -> list[ScoreLine
             pieces = few_pieces(style.model, curve, pieces, most)
         texts = piece_texts(style, curve, pieces)
         lines = [
-            ScoreLine(name, text, rules, own.low, own.high, own.start, own.end)
-            for text, own in zip(texts, pieces, strict=True)
+            ScoreLine(name, text, rules, piece.low, piece.high, piece.start, piece.end)
+            for text, piece in zip(texts, pieces, strict=True)
         ]
     if curve.unseen is not None:
         lines.append(ScoreLine(name, "any other", rules, nan, nan, curve.unseen, curve.unseen))
@@ -745,10 +752,10 @@ class Points:
         -------
         ndarray
         """
-        told = evidence
+        shown = evidence
         if evidence.shape[-1] == 2:
-            told = evidence[..., positive : positive + 1] - evidence[..., 1 - positive : 2 - positive]
-        points = offset + self.unit * told
+            shown = evidence[..., positive : positive + 1] - evidence[..., 1 - positive : 2 - positive]
+        points = offset + self.unit * shown
         # Rounding errors count as zero: 1e-15 points would turn the table into powers of ten.
         return np.asarray(np.round(points) + 0.0 if self.rounded else np.where(np.abs(points) < _NOTHING, 0.0, points))
 
@@ -756,10 +763,10 @@ class Points:
         """The points of a line, one text for each column."""
         decimals = 0 if self.rounded else 1
 
-        def told(points: float) -> str:
+        def points_text(points: float) -> str:
             return f"{round(float(points), decimals) + 0.0:.{decimals}f}"  # adding makes 0 of -0
 
-        pairs = [(told(low), told(high)) for low, high in zip(line.start, line.end, strict=True)]
+        pairs = [(points_text(low), points_text(high)) for low, high in zip(line.start, line.end, strict=True)]
         return [low if low == high else f"{low} to {high}" for low, high in pairs]
 
     def meaning(self, classes: list[str], positive: int) -> list[str]:
@@ -770,9 +777,9 @@ class Points:
             ]
         named = classes[positive]
         totals = [round(self.neutral + steps * self.points_to_double) for steps in range(-3, 4)]
-        told = [f"{total}: {1 / (1 + math.exp((self.neutral - total) / self.unit)):.0%}" for total in totals]
+        texts = [f"{total}: {1 / (1 + math.exp((self.neutral - total) / self.unit)):.0%}" for total in totals]
         double = number_text(self.points_to_double)
         return [
-            f"Total and probability of {named}: {', '.join(told)}.",
+            f"Total and probability of {named}: {', '.join(texts)}.",
             f"{double} points more double the odds of {named}.",
         ]

@@ -110,7 +110,7 @@ def _similar(model: RuleModel, row: Floats, balance: Balance, best: int, rival: 
     """What the most similar known cases were, where the model has some."""
     if model.cases is None or rival is None or np.isnan(row[0, model.cases.read_columns]).all():
         return {}  # a row without values is like no case more than like another
-    added = next(own for part, own in balance.between(best, rival).moved if part.feature == CASES_NAME)
+    added = next(item for part, item in balance.between(best, rival).moved if part.feature == CASES_NAME)
     return {"cases": (case_line(model, row, best, added),), "similar": similar_cases(model, row, N_SIMILAR, 1)}
 
 
@@ -222,18 +222,18 @@ class TreeExplanation(Explanation):
     causes: ClassVar[dict[str, str]] = {
         "weak_firing": "rules fire only in part",
         "thin_support": "few training rows are behind the rules",
-        "lost_support": "values lie outside what the rules saw in training",
+        "lost_support": "values lie outside the training range of the rules",
         "conflict": "rules contradict each other",
     }
-    range_text: ClassVar[str] = "range that the model remembers"
+    range_text: ClassVar[str] = "range that the model keeps"
     _for_such_rows: ClassVar[str] = " for such rows"
-    _lost: ClassVar[tuple[str, str, str]] = ("the firing", "is", "rules")
-    _with_missing: ClassVar[str] = "The row goes down both branches where a rule asks for {them}."
+    _lost: ClassVar[tuple[str, str]] = ("the firing", " of the rules")
+    _with_missing: ClassVar[str] = "The row follows both branches where a rule reads {them}."
 
     def outside_lines(self, outside: tuple[tuple[str, Any, Any, Any], ...]) -> list[str]:
         """The ranges may be smaller than the training ranges, so their ends are not printed."""
-        told = [f"{spoken(name)} {value_text(to)} lies outside the {self.range_text}." for name, to, _, _ in outside]
-        return ["Outside what the model remembers", *told]
+        texts = [f"{spoken(name)} {value_text(to)} lies outside the {self.range_text}." for name, to, _, _ in outside]
+        return ["Outside the range that the model keeps", *texts]
 
     @property
     def _rows_behind(self) -> float | None:
@@ -258,8 +258,8 @@ class TreeExplanation(Explanation):
 
     def _about_effects(self) -> list[str]:
         return [
-            "An effect compares the row with the same row without the value, which takes both sides of a split in the "
-            "shares of the training rows. Effects of a tree do not add up."
+            "An effect compares the row with the same row without the value; a row without a value follows both sides "
+            "of a split, in the shares of the training rows. Effects of a tree do not multiply to a total."
         ]
 
     def _rest_text(self, rest: list[float]) -> str:
@@ -271,8 +271,8 @@ class TreeExplanation(Explanation):
             clause = self._unlike_text()
             return f"no rule covers the row{f', because {clause}' if clause else ''}{lacks}"
         if self.ignorance < MUCH_IGNORANCE:
-            ranked = sorted(zip(self.belief, self._labels, strict=True), key=lambda own: -own[0])[:2]
-            return f"belief is divided, {listed([f'{share_text(bel)} for {own}' for bel, own in ranked])}"
+            ranked = sorted(zip(self.belief, self._labels, strict=True), key=lambda item: -item[0])[:2]
+            return f"belief is divided, {listed([f'{share_text(bel)} for {item}' for bel, item in ranked])}"
         cause = self.ignorance_causes.main
         if cause == "weak_firing":
             strongest = max(rule.firing for rule in self.rules)
@@ -293,11 +293,11 @@ class TreeExplanation(Explanation):
             for c in others[:MAX_CLASSES]
         ]
         if len(others) > MAX_CLASSES:
-            lines.append(f"... and so it is with {len(others) - MAX_CLASSES} more classes.")
+            lines.append(f"... and the same holds for {len(others) - MAX_CLASSES} more classes.")
         return lines
 
     def _ignorance(self) -> Section:
-        lines = ["Next to nothing: the rules leave no evidence open."]
+        lines = ["Almost nothing: the rules cover the row fully."]
         if self.ignorance >= LEAST_IGNORANCE:
             because = self._open_because()
             lines = [f"Ignorance is {self.ignorance:.3f}, from 0 (settled) to 1 (no evidence): {because}."]
@@ -316,12 +316,12 @@ class TreeExplanation(Explanation):
         return Section(RULES_TITLE, tuple(lines))
 
     def _rule_line(self, rule: TreeRule) -> str:
-        name = "A beginning of rules" if rule.number is None else f"Rule {rule.number}"
+        name = "The beginning of a rule" if rule.number is None else f"Rule {rule.number}"
         condition = f"if {rule.conditions}" if rule.conditions else "always"
         confidence, frequency = percent_text(rule.confidence), percent_text(rule.frequency)
         return (
-            f"{name} applies by {share_text(rule.firing)}: {condition}, then {spoken(rule.label)} with {confidence} "
-            f"({frequency} of all training rows)."
+            f"{name} (fit {share_text(rule.firing)}): {condition}, then {spoken(rule.label)} in {confidence} of its "
+            f"rows ({frequency} of all training rows)."
         )
 
 
@@ -340,7 +340,7 @@ def _tree_effects(model: TreeModel, row: Floats, values: list[Any], best: int, r
     effects = [
         Effect(names[f], values[f], average_of(model, f), float(odds[0] - odds[k])) for k, f in enumerate(read, 1)
     ]
-    return tuple(sorted(effects, key=lambda own: -abs(own.weight)))
+    return tuple(sorted(effects, key=lambda item: -abs(item.weight)))
 
 
 def average_of(model: Model, feature: int) -> float | None:
@@ -359,7 +359,7 @@ def _tree_rules(model: TreeModel, row: Floats, evidence: Evidence) -> list[TreeR
     parts, (without, ignorance) = sources.parts(evidence.belief[0]), sources.belief_without()
     probability = without + ignorance[:, None] / without.shape[1]
     order = np.lexsort((-sources.firing, -np.abs(evidence.probability[0, best] - probability[:, best])))
-    shares, rules = [own[order].tolist() for own in (parts, without, probability)], []
+    shares, rules = [item[order].tolist() for item in (parts, without, probability)], []
     for k, (node, firing) in enumerate(zip(sources.node[order].tolist(), sources.firing[order].tolist(), strict=True)):
         label = int(tree.consequent[node].argmax())
         rules.append(
@@ -372,7 +372,7 @@ def _tree_rules(model: TreeModel, row: Floats, evidence: Evidence) -> list[TreeR
                 float(tree.weight[node]),
                 float(tree.consequent[node, label]),
                 frequency[label],
-                *(tuple(own[k]) for own in shares),
+                *(tuple(share[k]) for share in shares),
             )
         )
     return rules
@@ -468,10 +468,7 @@ class EffectPart:
         text = f"{self.name}: {odds_text(weight)}{fraction and f' ({fraction})'}"
         if self.firing is None or self.usual is None:
             return f"{text}."
-        return (
-            f"{text}, if {self.conditions}. It applies by {share_text(self.firing)}, on average by "
-            f"{share_text(self.usual)}."
-        )
+        return f"{text}, if {self.conditions} (fit {share_text(self.firing)}, average {share_text(self.usual)})."
 
 
 _FRACTIONS = {2: "half of its effect", 3: "a third of its effect", 4: "a quarter of its effect"}
@@ -533,12 +530,15 @@ class Balance:
     def moved(self) -> list[tuple[FeatureWeight, float]]:
         """The features, and what each adds to the log-odds of the compared classes beside what it usually adds."""
         a, b = self.compared
-        return [(own, (own.weight[a] - own.weight[b]) - (own.usual[a] - own.usual[b])) for own in self.features]
+        return [
+            (feature, (feature.weight[a] - feature.weight[b]) - (feature.usual[a] - feature.usual[b]))
+            for feature in self.features
+        ]
 
     def between(self, towards: int, against: int) -> Balance:
         """The same weights, for a comparison of two other classes."""
         turned = replace(self, compared=(towards, against))
-        order = sorted(turned.moved, key=lambda own: -abs(own[1]))
+        order = sorted(turned.moved, key=lambda item: -abs(item[1]))
         return replace(turned, features=tuple([part for part, _ in order]))
 
     def to_dict(self, classes: list[Any]) -> dict[str, Any]:
@@ -573,8 +573,8 @@ def read_balance(model: RuleModel, row: Floats, values: list[Any]) -> Balance:
     """
     scores, support = model.decision_scores(row)[0], float(model.fading(row)[0])
     contributions = model.contributions(row)[0]
-    said = model.share_among_features(np.stack([contributions, support * model.mean_contributions]))
-    here, usual = said.tolist()
+    weights = model.share_among_features(np.stack([contributions, support * model.mean_contributions]))
+    here, usual = weights.tolist()
     parts = [
         FeatureWeight(name, values[f], tuple(here[f]), tuple(usual[f]), seen, average)
         for f, name, seen, average in _read_features(model)
@@ -612,20 +612,20 @@ def _read_features(model: RuleModel) -> list[tuple[int, str, tuple[float, float]
 @kept_by_model
 def _term_shares(model: RuleModel) -> list[tuple[int, str, str, str, float]]:
     """Each term and each feature that it reads: index of the term, the feature, name, conditions, and share."""
-    names, texts, found = model.feature_names(), rule_texts(model), []
+    names, texts, result = model.feature_names(), rule_texts(model), []
     for term, columns in enumerate(model.term_columns):
         if not columns:
-            found.append((term, CASES_NAME, "Their vote", "", 1.0))
+            result.append((term, CASES_NAME, "Their vote", "", 1.0))
         features = [model.feature_of(column) for column in columns]
         for feature in dict.fromkeys(features):
             share = features.count(feature) / len(features)
             if term < model.n_rules:
                 name, conditions = f"Rule {model.numbers[term]}", texts[term]
             else:
-                others = [spoken(names[own]) for own in dict.fromkeys(features) if own != feature]
+                others = [spoken(names[fromkey]) for fromkey in dict.fromkeys(features) if fromkey != feature]
                 name, conditions = f"The map with {listed(others)}" if others else "The curve", ""
-            found.append((term, names[feature], name, conditions, share))
-    return found
+            result.append((term, names[feature], name, conditions, share))
+    return result
 
 
 def _effect_parts(model: RuleModel, row: Floats, contributions: Floats, support: float) -> tuple[EffectPart, ...]:
@@ -642,7 +642,7 @@ def _effect_parts(model: RuleModel, row: Floats, contributions: Floats, support:
             share,
             firing[term] if term < n else None,
             usual[term] if term < n else None,
-            tuple([share * own for own in weights[term]]),
+            tuple([share * weight for weight in weights[term]]),
         )
         for term, feature, name, conditions, share in _term_shares(model)
         if any(weights[term])
@@ -660,12 +660,12 @@ def _weighed_rules(model: RuleModel, row: Floats, balance: Balance) -> list[Weig
     """The rules that a row fires, those first that move the compared classes furthest apart."""
     firing = balance.support * model.rules.activation(model.tree, row)[0]
     fired = np.flatnonzero(firing > 0)
-    said = firing[fired, None] * model.rules.weight[fired]
+    added = firing[fired, None] * model.rules.weight[fired]
     towards, against = balance.compared
-    order = np.argsort(-np.abs(said[:, towards] - said[:, against]), kind="stable")
-    rest = np.array(balance.scores) - said
+    order = np.argsort(-np.abs(added[:, towards] - added[:, against]), kind="stable")
+    rest = np.array(balance.scores) - added
     odds = np.exp(rest - rest.max(axis=1, keepdims=True, initial=-np.inf))
-    without, weights = (odds / odds.sum(axis=1, keepdims=True))[order].tolist(), said[order].tolist()
+    without, weights = (odds / odds.sum(axis=1, keepdims=True))[order].tolist(), added[order].tolist()
     texts, labels, rules = rule_texts(model), model.rules.weight.argmax(axis=1).tolist(), fired[order].tolist()
     nodes = model.rules.node[rules]
     numbers = model.numbers
@@ -691,14 +691,14 @@ class RuleExplanation(Explanation):
     }
     range_text: ClassVar[str] = "training range"
     _for_such_rows: ClassVar[str] = ""
-    _lost: ClassVar[tuple[str, str, str]] = ("the evidence", "is", "training")
-    _with_missing: ClassVar[str] = "Rules on {them} fire as they do for the average training row."
+    _lost: ClassVar[tuple[str, str]] = ("the evidence", "")
+    _with_missing: ClassVar[str] = "Rules on {them} count as they do for the average training row."
 
     def against(self, label: Any) -> Explanation:
         """The same explanation by what supports the most probable class and opposes this one."""
-        others = [own for c, own in enumerate(self.classes) if c != self.best]
+        others = [item for c, item in enumerate(self.classes) if c != self.best]
         if label not in others:
-            raise ValueError(f"label is {label!r}; choose one of {listed([repr(own) for own in others], 'or')}.")
+            raise ValueError(f"label is {label!r}; choose one of {listed([repr(other) for other in others], 'or')}.")
         rival = self.classes.index(label)
         balance = self.balance.between(self.best, rival)
         rules = sorted(self.rules, key=lambda rule: -abs(balance.apart(rule.weight)))
@@ -733,7 +733,7 @@ class RuleExplanation(Explanation):
             because = f": {self._open_because()}" if self.ignorance_causes.lost_support >= LEAST_IGNORANCE else ""
             lines.append(f"Ignorance is {self.ignorance:.3f}, from 0 (many such rows) to 1 (none){because}.")
         if self.conflict >= LEAST_CONFLICT:
-            lines.append(f"Conflict is {self.conflict:.3f}, the share of all weights, for and against, that cancels.")
+            lines.append(f"Conflict is {self.conflict:.3f}, the share of all weights, for and against, that cancel.")
         return Section("What the answer rests on", (*lines, *self._missing_line()))
 
     def _few_rows(self) -> str:
@@ -820,10 +820,10 @@ class RuleExplanation(Explanation):
 
     def _about_effects(self) -> list[str]:
         turned = self._turned
-        odds = [odds_value(turned.apart(own)) for own in (turned.average, turned.scores)]
+        odds = [odds_value(turned.apart(item)) for item in (turned.average, turned.scores)]
         lines = [
-            f"The average training row has {self.compared_text} of {odds[0]}, and this row {odds[1]}: the product of "
-            "all effects leads from one to the other."
+            f"The average training row has {self.compared_text} of {odds[0]}, and this row {odds[1]}: the ratio "
+            "is the product of all effects."
         ]
         if turned.support < 1:
             lines.append(
@@ -833,20 +833,23 @@ class RuleExplanation(Explanation):
 
     def _rules_section(self) -> Section:
         """The parts of each effect: rules, curves and maps, each less its average over the training rows."""
-        turned, shown = self._turned, [own for own in self.effects if abs(own.weight) >= LEAST_SHOWN][:MAX_DETAILED]
+        turned, shown = (
+            self._turned,
+            [effect for effect in self.effects if abs(effect.weight) >= LEAST_SHOWN][:MAX_DETAILED],
+        )
         if self.rival is None or not shown:
             return Section("")
         parts: dict[str, list[tuple[float, EffectPart]]] = {}
         for part in turned.parts:
             parts.setdefault(part.feature, []).append((turned.apart(part.weight), part))
         blocks: list[Any] = []
-        for own in shown:
-            ranked = sorted(parts[own.feature], key=lambda pair: -abs(pair[0]))
-            told = [pair for pair in ranked[:MAX_PARTS] if abs(pair[0]) >= LEAST_SHOWN]
-            lines = [part.line(weight) for weight, part in told]
-            if rest := [weight for weight, _ in ranked[len(told) :]]:
+        for item in shown:
+            ranked = sorted(parts[item.feature], key=lambda pair: -abs(pair[0]))
+            shown_parts = [pair for pair in ranked[:MAX_PARTS] if abs(pair[0]) >= LEAST_SHOWN]
+            lines = [part.line(weight) for weight, part in shown_parts]
+            if rest := [weight for weight, _ in ranked[len(shown_parts) :]]:
                 lines.append(f"{len(rest)} more {'part' if len(rest) == 1 else 'parts'}: {odds_text(sum(rest))}.")
-            title = f"{spoken(own.feature)} {value_text(own.value)}: {odds_text(own.weight)}, the product of"
+            title = f"{spoken(item.feature)} {value_text(item.value)}: {odds_text(item.weight)}, the product of"
             blocks.append(Section(title, tuple(lines), look="open"))
         if any(".." in part.conditions for part in turned.parts):
             blocks.append("A condition such as above 2..3 fits not at all up to 2 and fully from 3 on.")

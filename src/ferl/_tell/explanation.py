@@ -294,9 +294,9 @@ class Explanation(Readable):
     causes: ClassVar[dict[str, str]]
     """What each part of the ignorance means."""
     range_text: ClassVar[str]
-    """What values are compared with: a tree remembers the ranges of its splits and of the rows it keeps alone."""
+    """What values are compared with: a tree keeps the ranges of its splits and of the rows it keeps alone."""
     _for_such_rows: ClassVar[str]
-    _lost: ClassVar[tuple[str, str, str]]  # what closed gates take away, its verb, and whose rows lack such values
+    _lost: ClassVar[tuple[str, str]]  # what closed gates take away, and whose training range a value left
     _with_missing: ClassVar[str]
 
     @property
@@ -394,7 +394,7 @@ class Explanation(Readable):
         name, usual = spoken(part.feature), part.usual_text
         if f"{name} is {value_text(part.value)}" not in reason:
             return f"{answer}{reason}; but {self._unlike_text()}.{self._few_rows()}"
-        is_known = usual and part.is_outside and not any(own == part.feature for own, _ in self.unseen)
+        is_known = usual and part.is_outside and not any(item == part.feature for item, _ in self.unseen)
         but = f"{name} is usually {usual}" if is_known else self._unlike_text()
         return f"{answer}{reason}; but {but}.{self._few_rows()}"
 
@@ -413,11 +413,11 @@ class Explanation(Readable):
 
     def _reason(self) -> str:
         """The features that matter most for the label, as a clause to follow it."""
-        support = [own for own in self.effects if own.weight >= LEAST_SHOWN]
+        support = [effect for effect in self.effects if effect.weight >= LEAST_SHOWN]
         if not support:
             return ", as for the average training row" if self.rival is not None else ""
-        named = [own for own in support[:2] if own.weight >= SECOND_REASON * support[0].weight]
-        return f", because {listed([value_clause(own.feature, own.value) for own in named])}"
+        named = [item for item in support[:2] if item.weight >= SECOND_REASON * support[0].weight]
+        return f", because {listed([value_clause(item.feature, item.value) for item in named])}"
 
     @property
     def _sections(self) -> list[Section]:
@@ -426,8 +426,10 @@ class Explanation(Readable):
     def to_html(self) -> str:
         """A fragment of HTML that needs nothing else, with the details folded; everything from the table is escaped."""
         parts = tuple([replace(section, look="ferl-detail") for section in self.detail_sections])
-        shown = [own for own in self.effects if abs(own.weight) >= LEAST_SHOWN][:MAX_BARS]
-        rows = [(f"{spoken(own.feature)} {value_text(own.value)}", own.weight, odds_text(own.weight)) for own in shown]
+        shown = [effect for effect in self.effects if abs(effect.weight) >= LEAST_SHOWN][:MAX_BARS]
+        rows = [
+            (f"{spoken(item.feature)} {value_text(item.value)}", item.weight, odds_text(item.weight)) for item in shown
+        ]
         is_drawn = bool(rows) and self.rival is not None
         drawn = [Section("", (f"Effects on the {self.compared_text}:", effect_bars(rows)))] if is_drawn else []
         return as_html([self._brief, *drawn, Section("", (Section("Details", parts),))])
@@ -451,10 +453,10 @@ class Explanation(Readable):
             (5, self._change_line()),
             (8, self._stable_line()),
         ]
-        lines = [(rank, line) for rank, own in rest for line in own]
+        lines = [(rank, line) for rank, item in rest for line in item]
         lead = Marked(*head[1], tone="ferl-lead")
         while len(as_text([Section("", (lead, *(line for _, line in lines)))]).splitlines()) > MAX_LINES and lines:
-            lines.remove(max(lines, key=lambda own: own[0]))
+            lines.remove(max(lines, key=lambda item: item[0]))
         return Section("", (lead, *(line for _, line in lines)))
 
     @property
@@ -511,12 +513,12 @@ class Explanation(Readable):
     @property
     def _value_effects(self) -> list[Effect]:
         """The effects of values; similar cases have a line of their own."""
-        return [own for own in self.effects if own.feature != CASES_NAME]
+        return [effect for effect in self.effects if effect.feature != CASES_NAME]
 
     def _main_reason(self) -> list[str]:
         """The feature with the largest effect for the answer; here the reference of all effects is named."""
-        support = [own for own in self._value_effects if own.weight >= LEAST_TOLD]
-        if self.rival is None or self.ignorance == 1 or not any(own.weight for own in self.effects):
+        support = [effect for effect in self._value_effects if effect.weight >= LEAST_TOLD]
+        if self.rival is None or self.ignorance == 1 or not any(effect.weight for effect in self.effects):
             return []
         best, than = self._labels[self.best], f"compared with {self._reference}"
         if not support and self.abstains:
@@ -536,12 +538,12 @@ class Explanation(Readable):
 
     def _also(self) -> list[str]:
         """Other features for the answer, and features against it, the largest effects first."""
-        support = [own.text for own in self._value_effects if own.weight >= LEAST_TOLD][1 : 1 + MAX_ALSO]
-        oppose = [own.text for own in self._value_effects if own.weight <= -LEAST_TOLD][:MAX_ALSO]
+        support = [effect.text for effect in self._value_effects if effect.weight >= LEAST_TOLD][1 : 1 + MAX_ALSO]
+        oppose = [effect.text for effect in self._value_effects if effect.weight <= -LEAST_TOLD][:MAX_ALSO]
         if self.ignorance == 1:
             return []
         pairs = ((f"Also for {self._labels[self.best]}", support), ("Against", oppose))
-        line = " ".join([f"{what}: {', '.join(own)}." for what, own in pairs if own])
+        line = " ".join([f"{what}: {', '.join(item)}." for what, item in pairs if item])
         return [line] if line else []
 
     def _missing_names(self) -> list[str]:
@@ -553,9 +555,9 @@ class Explanation(Readable):
         """The nearest change of one value that alters the label."""
         if self.changes is None or self.abstains:
             return []
-        found = [change for change in self.changes if not change.is_silent]
-        if found:
-            return [f"What would change it: {self._change_text(found[0])}, all else equal."]
+        result = [change for change in self.changes if not change.is_silent]
+        if result:
+            return [f"What would change it: {self._change_text(result[0])}, all else equal."]
         if self.unproven or self.changes:
             return [f"What would change it: no single value was found within the {self.range_text}."]
         return [f"What would change it: no single value within the {self.range_text}."]
@@ -615,19 +617,19 @@ class Explanation(Readable):
 
     def effects_section(self) -> Section:
         """The effect of each feature, and of all together."""
-        told = [own for own in self.effects if abs(own.weight) >= LEAST_SHOWN]
-        if self.rival is None or not told:
+        shown = [effect for effect in self.effects if abs(effect.weight) >= LEAST_SHOWN]
+        if self.rival is None or not shown:
             return Section("")
         rows = [
             (
-                spoken(own.feature),
-                value_text(own.value),
-                "" if own.average is None else number_text(own.average),
-                odds_text(own.weight),
+                spoken(effect.feature),
+                value_text(effect.value),
+                "" if effect.average is None else number_text(effect.average),
+                odds_text(effect.weight),
             )
-            for own in told[:MAX_SHOWN]
+            for effect in shown[:MAX_SHOWN]
         ]
-        rest = [own.weight for own in self.effects if own not in told[:MAX_SHOWN]]
+        rest = [effect.weight for effect in self.effects if effect not in shown[:MAX_SHOWN]]
         if any(rest):
             rows.append(
                 (f"{len(rest)} other {'feature' if len(rest) == 1 else 'features'}", "", "", self._rest_text(rest))
@@ -725,30 +727,30 @@ class Explanation(Readable):
             return f"{start}a category that training did not have"
         if part.usual_text and part.is_outside:
             return f"{start}while {part.usual_text} is usual{self._for_such_rows}"
-        return f"{start}outside what a rule saw in training"
+        return f"{start}outside the training range of a rule"
 
     def _novelty(self) -> Section:
         """Novelty by feature, beside what is usual."""
         if len(self.missing) == len(self.novelty_parts):
-            return Section(NOVELTY_TITLE, ("Nobody can say, since all values are missing.",))
+            return Section(NOVELTY_TITLE, ("Unknown, since all values are missing.",))
         if self.novelty == 0:
-            return Section(NOVELTY_TITLE, ("Not at all unusual: novelty is 0.",))
-        lines, is_finite = ["Novelty is too large to be told."], math.isfinite(self.novelty)
+            return Section(NOVELTY_TITLE, ("Novelty is 0, the least possible.",))
+        lines, is_finite = ["Novelty is too large to be written as a number."], math.isfinite(self.novelty)
         if is_finite:
-            told = number_text(self.novelty if self.novelty < 100 else round(self.novelty), digits=3)
+            text = number_text(self.novelty if self.novelty < 100 else round(self.novelty), digits=3)
             rank = self.novelty_rank
             verdict = "" if rank is None else novelty_verdict(rank, self.is_outside)
-            lines = [f"{verdict} (novelty {told})." if verdict else f"Novelty is {told}."]
+            lines = [f"{verdict} (novelty {text})." if verdict else f"Novelty is {text}."]
         lines += [
             f"{spoken(name)} is {value_text(value)}, a category that training did not have."
             for name, value in self.unseen
         ]
-        what, verb, who = self._lost
+        what, of_rules = self._lost
         for name, lost in self.lost_support[:MAX_FEATURES]:
             if lost >= LEAST_LOST:
                 is_all = lost >= ALL_LOST
-                part = f"{what} {verb} lost".capitalize() if is_all else f"{share_text(lost)} of {what} is lost"
-                lines.append(f"{part}, since {who} saw no such {spoken(name)}.")
+                part = f"{what} is lost".capitalize() if is_all else f"{share_text(lost)} of {what} is lost"
+                lines.append(f"{part}, since {spoken(name)} lies outside the training range{of_rules}.")
         rows = tuple(
             (
                 spoken(part.feature),
@@ -779,7 +781,7 @@ class Explanation(Readable):
                     "(standard deviations over the training rows)."
                 )
             else:
-                lines.append(f"Nothing is proven: {label} has no margin before other classes.")
+                lines.append(f"Nothing is proven: {label} has no margin over other classes.")
         if self.changes is not None:
             lines += self._change_lines(self.changes, label)
         if self.missing:
@@ -788,7 +790,7 @@ class Explanation(Readable):
 
     def _change_lines(self, changes: tuple[Change, ...], label: str) -> list[str]:
         searched = listed([spoken(name) for name in self.unproven[:MAX_FEATURES]])
-        within, other = f"within the {self.range_text}", f"makes the label another one than {label}"
+        within, other = f"within the {self.range_text}", f"makes the label other than {label}"
         if not changes and not searched:
             return [f"Proven: no change of a single value {within} {other}."]
         telling = [change for change in changes if not change.is_silent]
@@ -802,15 +804,15 @@ class Explanation(Readable):
         if changes and not telling:
             lines.append(f"No change of a single value {within} {other}.")
         if silent:
-            told = [f"{spoken(own.feature)} were {_number(own.to)}" for own in silent[:MAX_SILENT]]
+            texts = [f"{spoken(item.feature)} were {_number(item.to)}" for item in silent[:MAX_SILENT]]
             if (more := len(silent) - MAX_SILENT) > 0:
-                told.append(
+                texts.append(
                     f"one of {more} more features moved as far" if more > 1 else "one more feature moved as far"
                 )
-            lines.append(f"There would be no answer, because no rule speaks there, if {listed(told, 'or')}.")
+            lines.append(f"There would be no answer, because no rule applies there, if {listed(texts, 'or')}.")
         if searched:
             lines.append(
-                f"No change of {searched} alone {within} was found that {other}; that is searched, not proven."
+                f"No change of {searched} alone {within} was found that {other}; this is a search, not a proof."
             )
         return lines
 

@@ -34,7 +34,7 @@ class RuleSummary:
     Attributes
     ----------
     number : int
-        Its number among the rules, strongest support first.
+        Its number among the rules, those that apply to most rows first.
     conditions : str
         What follows "if".
     label : object
@@ -72,12 +72,12 @@ class ClassProfile:
     share : float
         Its share of the training weight.
     rules : tuple of int
-        Numbers of the rules that support it, strongest support first.
+        Numbers of the rules that favour it.
     typical : tuple of (str, Usual)
         Usual values of the training rows of these rules, for each feature that matters, the most important first; empty
         where weights add up, since most rows fit rules in part.
     strongest : tuple of (str, str, float), or None
-        Where weights add up: the feature, the value ("at 3", "from 3 to 5") that supports this class most against all
+        Where weights add up: the feature, the value ("at 3", "from 3 to 5") that favours this class against all
         others, and its effect in log-odds compared with the average row; None where no value of a single feature
         supports the class.
     is_answered : bool
@@ -107,7 +107,7 @@ class Overview(Readable):
     n_features : int
         Number of all features.
     rules : tuple of RuleSummary
-        The rules, strongest support first.
+        The rules, those that apply to most rows first.
     classes : tuple of ClassProfile
         The classes.
     curves : tuple of (str, str)
@@ -129,23 +129,23 @@ class Overview(Readable):
     >>> X, y = load_iris(return_X_y=True)
     >>> clf = FERLTreeClassifier("medium", max_rules=3, random_state=0).fit(X, y)
     >>> print(overview(clf).to_text(width=112))
-    3 rules on 2 of 4 features tell 3 classes apart; x2 matters most (56 %).
-    Always answering 0 would be right for 33.3 % of the training rows.
+    3 rules on 2 of 4 features distinguish 3 classes; x2 matters most (56 %).
+    Always predicting 0 would be right for 33.3 % of the training rows.
     <BLANKLINE>
     What matters
       feature  importance
       x2             56 %
       x3             44 %
     <BLANKLINE>
-    Rules, strongest support first
-      1. If x2 > 2.46 ±0.09 and x3 < 1.68 ±0.06, then 1 (0.89). Support 52.6, 35 % of the training rows.
-      2. If x2 < 2.46 ±0.09, then 0 (0.98). Support 50.0, 33 % of the training rows.
-      3. If x2 > 2.46 ±0.09 and x3 > 1.68 ±0.06, then 2 (0.94). Support 47.4, 32 % of the training rows.
+    Rules, by the number of rows that they apply to
+      1. If x2 > 2.46 ±0.09 and x3 < 1.68 ±0.06, then 1 (0.89). It applies to 52.6 rows, 35 % of the training rows.
+      2. If x2 < 2.46 ±0.09, then 0 (0.98). It applies to 50.0 rows, 33 % of the training rows.
+      3. If x2 > 2.46 ±0.09 and x3 > 1.68 ±0.06, then 2 (0.94). It applies to 47.4 rows, 32 % of the training rows.
     <BLANKLINE>
     Classes
-      0: 33 % of the training rows. Rule 2 speaks for this class; there x2 is usually 1.2 to 1.7 and x3 0.1 to 0.4.
-      1: 33 % of the training rows. Rule 1 speaks for this class; there x2 is usually 3.5 to 5.1 and x3 1 to 1.6.
-      2: 33 % of the training rows. Rule 3 speaks for this class; there x2 is usually 4.8 to 6.7 and x3 1.8 to 2.5.
+      0: 33 % of the training rows. Rule 2 favours this class; there x2 is usually 1.2 to 1.7 and x3 0.1 to 0.4.
+      1: 33 % of the training rows. Rule 1 favours this class; there x2 is usually 3.5 to 5.1 and x3 1 to 1.6.
+      2: 33 % of the training rows. Rule 3 favours this class; there x2 is usually 4.8 to 6.7 and x3 1.8 to 2.5.
     """
 
     variant: str
@@ -164,7 +164,7 @@ class Overview(Readable):
     def summary(self) -> str:
         """One sentence: how large the model is and what it looks at most."""
         named = f"{spoken(self.target)}: " if self.target else ""
-        rules = f"{named}{', '.join(own for own in (counted(len(self.rules), 'rule'), self.beside_rules) if own)}"
+        rules = f"{named}{', '.join(item for item in (counted(len(self.rules), 'rule'), self.beside_rules) if item)}"
         if not self.importances:
             if "known case" in self.beside_rules:
                 return f"{rules}: the vote of similar cases alone decides."
@@ -173,20 +173,20 @@ class Overview(Readable):
         n_used, n_all = len(self.importances), self.n_features
         all_used = "1 feature" if n_all == 1 else f"all {n_all} features"
         used = f"{n_used} of {n_all} features" if n_used < n_all else all_used
-        tell = "tells" if len(self.rules) == 1 and not self.beside_rules else "tell"
+        verb = "distinguishes" if len(self.rules) == 1 and not self.beside_rules else "distinguish"
         most = f"{spoken(name)} matters most ({percent_text(share)})"
-        return f"{rules} on {used} {tell} {len(self.classes)} classes apart; {most}."
+        return f"{rules} on {used} {verb} {len(self.classes)} classes; {most}."
 
     @property
     def baseline(self) -> tuple[Any, float]:
-        """The commonest class and its share of the training weight: how often always answering it would be right."""
-        most = max(self.classes, key=lambda own: own.share)
+        """The commonest class and its share of the training weight: how often always predicting it would be right."""
+        most = max(self.classes, key=lambda item: item.share)
         return most.label, most.share
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """Classes that the model hardly ever answers, with what to do about it."""
-        unanswered = [own for own in self.classes if self._is_unanswered(own)]
+        unanswered = [item for item in self.classes if self._is_unanswered(item)]
         return tuple(map(_warning, unanswered)) if len(self.classes) > 1 else ()
 
     def _is_unanswered(self, profile: ClassProfile) -> bool:
@@ -199,7 +199,7 @@ class Overview(Readable):
     @cached_property
     def _sections(self) -> list[Section]:
         label, share = self.baseline
-        compare = f"Always answering {spoken(label)} would be right for {100 * share:.1f} % of the training rows."
+        compare = f"Always predicting {spoken(label)} would be right for {100 * share:.1f} % of the training rows."
         page = [Section("", (self.summary, compare), is_lead=True)]
         page += [] if self.accuracy is None else [self.accuracy.section]
         page += [
@@ -207,7 +207,7 @@ class Overview(Readable):
             self._what_matters(),
             *self._rule_sections(),
             Section("What the words mean", _more(self.words, MAX_FEATURES, "features")),
-            Section("Classes", _more([_class_line(own) for own in self.classes], MAX_CLASSES, "classes")),
+            Section("Classes", _more([_class_line(item) for item in self.classes], MAX_CLASSES, "classes")),
         ]
         return [section for section in page if section.blocks]
 
@@ -230,9 +230,9 @@ class Overview(Readable):
             "rules": as_plain(self.rules),
             "beside_rules": self.beside_rules,
             "classes": [
-                as_plain(own)
-                | {"typical": [{"feature": name, "usual": as_plain(usual)} for name, usual in own.typical]}
-                for own in self.classes
+                as_plain(item)
+                | {"typical": [{"feature": name, "usual": as_plain(usual)} for name, usual in item.typical]}
+                for item in self.classes
             ],
             "curves": [{"feature": name, "text": text} for name, text in self.curves],
             "words": list(self.words),
@@ -251,12 +251,12 @@ class TreeOverview(Overview):
     def _rule_sections(self) -> list[Section]:
         lines = [
             f"{rule.number}. {f'If {rule.conditions}, then' if rule.conditions else 'Always'} {spoken(rule.label)} "
-            f"({share_text(rule.confidence or 0.0)}). Support {support_text(rule.support)}, "
+            f"({share_text(rule.confidence or 0.0)}). It applies to {support_text(rule.support)} rows, "
             f"{percent_text(rule.share)} of the training rows."
             for rule in self.rules[:MAX_RULES]
         ]
         lines += [""] * (len(self.rules) - len(lines))  # counted, not shown
-        return [Section("Rules, strongest support first", _more(lines, MAX_RULES, "rules"))]
+        return [Section("Rules, by the number of rows that they apply to", _more(lines, MAX_RULES, "rules"))]
 
 
 class RuleOverview(Overview):
@@ -267,18 +267,18 @@ class RuleOverview(Overview):
     """
 
     def _rule_sections(self) -> list[Section]:
-        told = [
-            f"Rule {rule.number} speaks for {spoken(rule.label)} by {rule.weight or 0.0:.2f} if {rule.conditions}."
+        texts = [
+            f"Rule {rule.number} supports {spoken(rule.label)} by {rule.weight or 0.0:.2f} if {rule.conditions}."
             for rule in self.rules
             if self.words or rule.n_features > 1
         ]
         if self.words:
-            return [Section("Rules", _more(told, MAX_RULES, "rules"))]
+            return [Section("Rules", _more(texts, MAX_RULES, "rules"))]
         # A sentence that begins with the name of a column keeps the name as it is.
         sentences = [f"T{text[1:]}." if text.startswith(COMPARED) else f"{text}." for _, text in self.curves]
         return [
-            Section("What the features say", _more(sentences, MAX_FEATURES, "features")),
-            Section("Rules on several features", _more(told, MAX_RULES, "rules")),
+            Section("What each feature adds", _more(sentences, MAX_FEATURES, "features")),
+            Section("Rules on several features", _more(texts, MAX_RULES, "rules")),
         ]
 
 
@@ -291,7 +291,10 @@ def overview(model: Any) -> Overview:
 @overview.register
 def _(model: TreeModel) -> Overview:
     style, names = _style(model), model.feature_names()
-    rules = {own.node: _summary(style, own, confidence=float(own.adds[own.label])) for own in statements(model)}
+    rules = {
+        statement.node: _summary(style, statement, confidence=float(statement.adds[statement.label]))
+        for statement in statements(model)
+    }
     shared = _shared(model, style)
     matter = np.argsort(-feature_importances(model), kind="stable")[: len(shared["importances"])].tolist()
     classes, answered, share = [], _answered(model), _shares(model)
@@ -299,7 +302,7 @@ def _(model: TreeModel) -> Overview:
         speaking = {node: rule.number for node, rule in rules.items() if rule.label == label}
         nodes: NDArray[np.intp] = np.array(list(speaking), dtype=np.intp)
         usual = usual_values(model, nodes) if speaking else [None] * len(names)
-        typical = tuple((names[f], own) for f in matter if (own := usual[f]) is not None)
+        typical = tuple((names[f], values) for f in matter if (values := usual[f]) is not None)
         classes.append(ClassProfile(label, share[c], tuple(speaking.values()), typical, None, c in answered))
     return TreeOverview(**shared, rules=tuple(rules.values()), classes=tuple(classes), curves=())
 
@@ -307,12 +310,12 @@ def _(model: TreeModel) -> Overview:
 @overview.register
 def _(model: RuleModel) -> Overview:
     style, names = _style(model), model.column_names()
-    rules = [_summary(style, own, weight=float(np.ptp(own.adds))) for own in statements(model)]
+    rules = [_summary(style, statement, weight=float(np.ptp(statement.adds))) for statement in statements(model)]
     classes, answered, share = [], _answered(model), _shares(model)
     for c, label in enumerate(model.labels):
         speaking = tuple(rule.number for rule in rules if rule.label == label)
         classes.append(ClassProfile(label, share[c], speaking, (), _strongest(model, style, c), c in answered))
-    curves = tuple((names[own.feature], curve_summary(style, own)) for own in read_shapes(model).curves)
+    curves = tuple((names[curve.feature], curve_summary(style, curve)) for curve in read_shapes(model).curves)
     return RuleOverview(**_shared(model, style), rules=tuple(rules), classes=tuple(classes), curves=curves)
 
 
@@ -345,7 +348,7 @@ def _summary(
         support=statement.support,
         share=statement.share,
         weight=weight,
-        n_features=len({own.feature for own in statement.conditions}),
+        n_features=len({condition.feature for condition in statement.conditions}),
     )
 
 
@@ -363,38 +366,40 @@ def _shares(model: Model) -> list[float]:
 
 def _strongest(model: RuleModel, style: Style, c: int) -> tuple[str, str, float] | None:
     """The feature and the value that support a class most against all others; None without one."""
-    found = None
+    result = None
     for curve in read_shapes(model).curves:
         evidence = curve.evidence - curve.mean
         margin = evidence[:, c] - np.delete(evidence, c, axis=1).max(axis=1, initial=-np.inf)
         corner = int(margin.argmax())
-        if np.inf > margin[corner] > (0.0 if found is None else found[2]):
-            found = model.column_names()[curve.feature], curve_place(style, curve, corner), float(margin[corner])
-    return found
+        if np.inf > margin[corner] > (0.0 if result is None else result[2]):
+            result = model.column_names()[curve.feature], curve_place(style, curve, corner), float(margin[corner])
+    return result
 
 
 def _warning(profile: ClassProfile) -> str:
     """What is the matter with a class that the model hardly ever answers, and what to do about it."""
     label = spoken(profile.label)
-    said = f"No training row that the model keeps gets the answer {label}"
+    fact = f"{label} is predicted for none of the training rows that the model keeps"
     if not profile.rules:
-        never = "" if profile.is_answered else ", and no training row that the model keeps gets this answer"
-        said = f"No rule speaks for {label} before other classes{never}"
-    return f'{said}: fit with class_weight="balanced", or ask predict(X, decision="balanced").'
+        never = (
+            "" if profile.is_answered else ", and it is predicted for none of the training rows that the model keeps"
+        )
+        fact = f"No rule favours {label} over the other classes{never}"
+    return f'{fact}: fit with class_weight="balanced", or use predict(X, decision="balanced").'
 
 
 def _class_line(profile: ClassProfile) -> str:
     start = f"{spoken(profile.label)}: {percent_text(profile.share)} of the training rows."
     if profile.strongest is not None:
         name, value, weight = profile.strongest
-        return f"{start} What speaks most for this class is {spoken(name)} {value} ({weight:+.2f})."
+        return f"{start} The strongest evidence for this class is {spoken(name)} {value} ({weight:+.2f})."
     if not profile.rules:
-        return f"{start} No rule speaks for this class before others."
+        return f"{start} No rule favours this class over the others."
     numbers = [str(number) for number in profile.rules[:MAX_NUMBERS]]
     hidden = len(profile.rules) - MAX_NUMBERS
     numbers += [f"{hidden} more"] * (hidden > 0)
     one = len(profile.rules) == 1
-    rules = f"{'Rule' if one else 'Rules'} {listed(numbers)} {'speaks' if one else 'speak'} for this class"
+    rules = f"{'Rule' if one else 'Rules'} {listed(numbers)} {'favours' if one else 'favour'} this class"
     typical = [(spoken(name), usual.text) for name, usual in profile.typical[:MAX_TYPICAL]]
     words = [f"{name} {'is usually ' if index == 0 else ''}{text}" for index, (name, text) in enumerate(typical)]
     return f"{start} {rules}{f'; there {listed(words)}' if words else ''}."
@@ -418,7 +423,7 @@ class Accuracy:
     commonest : object
         The commonest label of these rows.
     baseline : float
-        Its share: the accuracy of always answering this label.
+        Its share: the accuracy of always predicting this label.
     recalls : tuple of (object, int, float)
         For each label, its number of rows and the share of them that get it.
     """
@@ -434,10 +439,10 @@ class Accuracy:
         """In words."""
         rows = tuple((spoken(label), str(n), percent_text(recall)) for label, n, recall in self.recalls)
         line = (
-            f"Accuracy is {100 * self.accuracy:.1f} % on {self.n_rows} rows. Always answering {spoken(self.commonest)} "
-            f"would be right for {100 * self.baseline:.1f} % of them."
+            f"Accuracy is {100 * self.accuracy:.1f} % on {self.n_rows} rows. Always predicting "
+            f"{spoken(self.commonest)} would be right for {100 * self.baseline:.1f} % of them."
         )
-        return Section("How good it is", (Table(("class", "rows", "found"), rows), line))
+        return Section("How good it is", (Table(("class", "rows", "recall"), rows), line))
 
     def to_dict(self) -> dict[str, Any]:
         """All of it in the types of JSON."""
@@ -445,14 +450,14 @@ class Accuracy:
         return vars(self) | {"commonest": plain(self.commonest), "recalls": recalls}
 
 
-def read_accuracy(labels: NDArray[Any], answers: NDArray[Any], told: Sequence[Any] = ()) -> Accuracy:
+def read_accuracy(labels: NDArray[Any], answers: NDArray[Any], named: Sequence[Any] = ()) -> Accuracy:
     """How often answers are the labels of their rows.
 
     Parameters
     ----------
     labels, answers : ndarray of shape (n_samples,)
         The true labels, and the predicted ones.
-    told : sequence, default=()
+    named : sequence, default=()
         Labels that carry their name for sentences.
 
     Returns
@@ -464,7 +469,7 @@ def read_accuracy(labels: NDArray[Any], answers: NDArray[Any], told: Sequence[An
     is_right = np.asarray(labels == answers)
     distinct, index, counts = np.unique(labels, return_inverse=True, return_counts=True)
     right = np.bincount(index, is_right)
-    words = {label: label for label in told}  # a label equals the one that carries its name
+    words = {label: label for label in named}  # a label equals the one that carries its name
     names = [words.get(label, label) for label in distinct.tolist()]
     return Accuracy(
         len(labels),

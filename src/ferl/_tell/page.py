@@ -190,7 +190,7 @@ def _wrapped(line: str, width: int, left: str) -> list[str]:
         return [left + line] if line else []
     joined = _KEPT_TOGETHER.sub(_JOINED, line)
     lines = textwrap.wrap(joined, width, initial_indent=left, subsequent_indent=left + INDENT)
-    return [own.replace(_JOINED, " ") for own in lines]
+    return [line.replace(_JOINED, " ") for line in lines]
 
 
 def _table_lines(table: Table, width: int) -> list[str]:
@@ -277,8 +277,8 @@ STYLE = """\
 
 def as_html(sections: Sequence[Section]) -> str:
     """The page as a fragment that needs nothing else."""
-    titled = ((f"<h4>{text_html(own.title)}</h4>" if own.title else "", own) for own in sections)
-    body = "".join(title + blocks_html(own) for title, own in titled)
+    titled = ((f"<h4>{text_html(section.title)}</h4>" if section.title else "", section) for section in sections)
+    body = "".join(title + blocks_html(item) for title, item in titled)
     return f'<div class="ferl-story"><style>{STYLE}</style>{body}</div>'
 
 
@@ -328,23 +328,25 @@ def _element(tag: str, text: str, look: str = "") -> str:
     """Text inside an element that has its marks."""
     marks = getattr(text, "marks", {})
     look = f"{look} {marks.get('tone', '')}".strip()
-    own = {"class": look} if look else {}
-    own |= {_ATTRIBUTES.get(name, name): escape(str(mark)) for name, mark in marks.items() if name != "tone"}
+    more = {"class": look} if look else {}
+    more |= {_ATTRIBUTES.get(name, name): escape(str(mark)) for name, mark in marks.items() if name != "tone"}
     if "term" in marks:
-        own |= {"tabindex": "0", "aria-describedby": f"term-{escape(marks['term'].replace(' ', '-'))}"}
-    attributes = "".join(f' {name}="{mark}"' for name, mark in own.items())
+        more |= {"tabindex": "0", "aria-describedby": f"term-{escape(marks['term'].replace(' ', '-'))}"}
+    attributes = "".join(f' {name}="{mark}"' for name, mark in more.items())
     return f"<{tag}{attributes}>{text_html(text)}</{tag}>"
 
 
 def _table_html(table: Table) -> str:
     if table.look in ("tiles", "words"):
-        entries = (f"<dt>{piece_html(name)}</dt><dd>{''.join(map(piece_html, own))}</dd>" for name, *own in table.rows)
-        return f'<dl class="{table.look}">{"".join(f"<div>{own}</div>" for own in entries)}</dl>'
+        entries = (
+            f"<dt>{piece_html(name)}</dt><dd>{''.join(map(piece_html, item))}</dd>" for name, *item in table.rows
+        )
+        return f'<dl class="{table.look}">{"".join(f"<div>{entry}</div>" for entry in entries)}</dl>'
     looks = ["right" if side == "r" else "" for side in table.sides]
     right = ' class="right"'
     heads = (
-        f'<th scope="col"{look and right}>{piece_html(own)}</th>'
-        for own, look in zip(table.headings, looks, strict=False)
+        f'<th scope="col"{look and right}>{piece_html(heading)}</th>'
+        for heading, look in zip(table.headings, looks, strict=False)
     )
     head = f"<thead><tr>{''.join(heads)}</tr></thead>" if table.headings else ""
     below, rows = [0] * len(looks), []  # rows that a cell above stands for
@@ -356,9 +358,9 @@ def _table_html(table: Table) -> str:
             below[k] = (below[k] or marks.get("span", 1)) - 1
         rows.append(f"<tr>{row}</tr>")
     look = f' class="{table.look}"' if table.look else ""
-    own = f"<table{look}>{head}<tbody>{''.join(rows)}</tbody></table>"
+    markup = f"<table{look}>{head}<tbody>{''.join(rows)}</tbody></table>"
     named = f' tabindex="0" role="region" aria-label="{escape(table.title)}"'
-    return f'<div class="scroll"{named}>{own}</div>' if table.title else own
+    return f'<div class="scroll"{named}>{markup}</div>' if table.title else markup
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -459,7 +461,7 @@ def as_plain(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: as_plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, list | tuple):
-        return [as_plain(own) for own in value]
+        return [as_plain(item) for item in value]
     if isinstance(value, dict):
-        return {key: as_plain(own) for key, own in value.items()}
+        return {key: as_plain(item) for key, item in value.items()}
     return plain(value)

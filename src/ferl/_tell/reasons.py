@@ -164,9 +164,9 @@ class _Costs:
         model, parts = self.model, _parts_of(self.model)
         lost = np.zeros((len(rows), model.n_features))
 
-        def share(columns: Sequence[int], own: Floats) -> None:
+        def share(columns: Sequence[int], values: Floats) -> None:
             for column in columns:
-                lost[:, model.feature_of(column)] += own / len(columns)
+                lost[:, model.feature_of(column)] += values / len(columns)
 
         for curve in parts.curves:
             share(
@@ -178,8 +178,8 @@ class _Costs:
         if model.curves is not None:
             value, cells = self._towards(model.curves.value), model.curves.cells_of(rows)
             for term in parts.maps:
-                own = value[model.curves.cells(term)].max() - value[cells[:, term]]
-                share(model.curves.term_columns[term], own)
+                behind = value[model.curves.cells(term)].max() - value[cells[:, term]]
+                share(model.curves.term_columns[term], behind)
         return np.asarray(model.fading(rows)[:, None] * lost)
 
 
@@ -187,12 +187,12 @@ def _reason(style: Style, feature: int, value: float, lost: float, unit: float, 
     """One feature as a reason of one row, in a sentence of at most 120 characters."""
     points = unit * lost
     counted = "1 point" if 0.5 <= points < 1.5 else f"{points:.0f} points" if points >= 0.5 else "less than a point"
-    name, told = style.names[feature], said_value(style.model, feature, value)
-    text = f"{cut(one_line(name), MAX_NAME)} is {cut(one_line(told), MAX_VALUE)}: {counted} below {against}"
-    return Reason(name, told, lost, points, cut(text, MAX_TEXT))
+    name, words = style.names[feature], display_value(style.model, feature, value)
+    text = f"{cut(one_line(name), MAX_NAME)} is {cut(one_line(words), MAX_VALUE)}: {counted} below {against}"
+    return Reason(name, words, lost, points, cut(text, MAX_TEXT))
 
 
-def said_value(model: Model, column: int, value: float) -> str:
+def display_value(model: Model, column: int, value: float) -> str:
     """A value of a column as sentences have it."""
     if math.isnan(value):
         return "missing"

@@ -66,20 +66,20 @@ class SimilarCases(Readable):
         Behind these are the values of the features of the case.
         """
         n_rows, n = self.case.shape
-        found: dict[str, list[Any]] = {
+        result: dict[str, list[Any]] = {
             "row": np.repeat(np.arange(n_rows), n).tolist(),
             "rank": np.tile(np.arange(1, n + 1), n_rows).tolist(),
             "case": self.case.ravel().tolist(),
             "label": self.label.ravel().tolist(),
             "distance": self.distance.ravel().tolist(),
             "adds": self.adds.ravel().tolist(),
-            "differs": [", ".join(own) for cases in self.differs for own in cases],
+            "differs": [", ".join(case) for cases in self.differs for case in cases],
         }
         for f, name in enumerate(self.names):
-            found[name if name not in found else f"{name} of the case"] = [
-                own[f] for cases in self.values for own in cases
+            result[name if name not in result else f"{name} of the case"] = [
+                case[f] for cases in self.values for case in cases
             ]
-        return found
+        return result
 
     def to_frame(self, backend: str | None = None) -> Any:
         """The entries of :meth:`to_columns` as a data frame.
@@ -97,16 +97,16 @@ class SimilarCases(Readable):
 
     def _section(self, row: int) -> Section:
         """The row beside its cases, in the features in which these differ most."""
-        counted = Counter(name for own in self.differs[row] for name in own)
+        counted = Counter(name for differ in self.differs[row] for name in differ)
         place = [self.names.index(name) for name, _ in counted.most_common(MAX_SHOWN)]
         headings = ("", "this row", *(f"case {case}" for case in self.case[row].tolist()))
         facts = [
             ("class", "", *map(spoken, self.label[row].tolist())),
-            ("distance", "", *(number_text(own, 2) for own in self.distance[row].tolist())),
+            ("distance", "", *(number_text(item, 2) for item in self.distance[row].tolist())),
             ("adds", "", *map(weight_text, self.adds[row].tolist())),
         ]
         values = [
-            (self.names[f], value_text(self.rows[row][f]), *(value_text(own[f]) for own in self.values[row]))
+            (self.names[f], value_text(self.rows[row][f]), *(value_text(value[f]) for value in self.values[row]))
             for f in place
         ]
         title = "Similar known cases" if len(self.case) == 1 else f"Similar known cases of row {row}"
@@ -135,15 +135,15 @@ def similar_cases(model: RuleModel, rows: Floats, n: int, n_threads: int) -> Sim
         index, distance = cases.nearest(rows, cases.n_cases, n_threads)
     n = min(n, index.shape[1])
     names = model.feature_names()
-    adds = np.array([_adds(cases, own, far, n) for own, far in zip(index, distance, strict=True)]).reshape(-1, n)
+    adds = np.array([_adds(cases, item, far, n) for item, far in zip(index, distance, strict=True)]).reshape(-1, n)
     near = index[:, :n]
     return SimilarCases(
         case=cases.place[near],
         label=np.asarray(model.labels, dtype=object)[cases.label[near]],
         distance=distance[:, :n] / cases.usual_distance,
         adds=adds,
-        values=tuple(tuple(_values(model, cases.row[k]) for k in own.tolist()) for own in near),
-        differs=tuple(_differs(model, cases, row, own, names) for row, own in zip(rows, near, strict=True)),
+        values=tuple(tuple(_values(model, cases.row[k]) for k in item.tolist()) for item in near),
+        differs=tuple(_differs(model, cases, row, item, names) for row, item in zip(rows, near, strict=True)),
         names=tuple(names),
         rows=tuple(_values(model, row) for row in rows),
     )
@@ -157,17 +157,17 @@ def _values(model: RuleModel, row: Floats) -> list[Any]:
 
 def _differs(model: RuleModel, cases: Cases, row: Floats, index: Ints, names: list[str]) -> tuple[tuple[str, ...], ...]:
     parts = add_up_derived(cases.parts(row, index), model.derived)
-    found = []
-    for own in parts:
-        order = np.argsort(-own, kind="stable")[:N_DIFFERING]
-        found.append(tuple(names[f] for f in order.tolist() if own[f] > _LEAST_SHARE * own.sum()))
-    return tuple(found)
+    result = []
+    for part in parts:
+        order = np.argsort(-part, kind="stable")[:N_DIFFERING]
+        result.append(tuple(names[f] for f in order.tolist() if part[f] > _LEAST_SHARE * part.sum()))
+    return tuple(result)
 
 
 def _adds(cases: Cases, index: Ints, distance: Floats, n: int) -> list[float]:
     """What each of the nearest cases adds to the score of its class: the share of its vote in what its class gets."""
     first = np.unique(cases.place_of_case[index], return_index=True)[1]
-    apart, label, found = np.sort(distance[first]), cases.label[index], np.zeros(len(index))
+    apart, label, result = np.sort(distance[first]), cases.label[index], np.zeros(len(index))
     for most, strength in zip(N_NEAREST, cases.strength.tolist(), strict=True):
         k = min(most, len(apart) - 1)
         if apart[k] > 0:
@@ -178,8 +178,8 @@ def _adds(cases: Cases, index: Ints, distance: Floats, n: int) -> list[float]:
         vote = np.bincount(label, counts, minlength=len(cases.usual))
         evidence = np.log((vote / cases.frequency + 1) / (vote.sum() + 1))
         share = np.divide(counts, vote[label], out=np.zeros_like(counts), where=vote[label] > 0)
-        found += strength * share * (evidence - evidence.mean())[label]
-    return [float(own) for own in found[:n]]
+        result += strength * share * (evidence - evidence.mean())[label]
+    return [float(item) for item in result[:n]]
 
 
 def nearest_classes(model: RuleModel, row: Floats, label: int) -> tuple[int, int]:

@@ -119,8 +119,8 @@ class Certificate(Readable):
         for name in self.limits:
             f = self.names.index(name)
             alone, others = _distance(self.alone[f]), _distance(self.held[f])
-            told = f"may move {alone} alone; if it stays, the others may move {others}"
-            rows.append((f"  {spoken(name)}", told))
+            text = f"may move {alone} alone; if it stays, the others may move {others}"
+            rows.append((f"  {spoken(name)}", text))
         limits = [Table((), tuple(rows), "ll")] if rows else []
         return [Section("", (*lines, *limits, self.verdict))]
 
@@ -211,10 +211,10 @@ class StabilityReport(Readable):
     K                 4  sources combined (the most over 150 rows)
     D                 2  conditions on the longest path
     lambda        3.333  steepest slope of a membership
-    D lambda      6.667  bounds the change of a firing
-    2 K D lambda  53.33  of the masses before normalisation
-    4 K D lambda  106.7  of the probabilities, times 1 / (1 - conflict)
-    L             12.02  of the soft vote, from each path's own slopes
+    D lambda      6.667  bounds the slope of a firing
+    2 K D lambda  53.33  bounds the slope of the masses, before normalisation
+    4 K D lambda  106.7  bounds the slope of the probabilities, times 1 / (1 - conflict)
+    L             12.02  bounds the slope of the soft vote, from the slopes of each path
     Verdict: robust. Half of the rows keep their label, proven, while no number moves by more than 0.55 spreads.
     """
 
@@ -231,6 +231,8 @@ class StabilityReport(Readable):
     @property
     def verdict(self) -> str:
         """How steady the answers are, in a sentence."""
+        if self.n_rows is not None and math.isnan(self.radius) and not math.isfinite(self.per_spread):
+            return "Verdict: nothing is proven for these rows."
         return steadiness_verdict(self.per_spread, self.radius)
 
     def _page(self, what: str, longest: str, more: list[tuple[str, float, str]], *proven: str) -> list[Section]:
@@ -241,8 +243,8 @@ class StabilityReport(Readable):
         rows = [("K", f"{self.n_sources}", f"{what} ({seen})"), ("D", f"{self.depth}", longest)]
         bounds = [("lambda", self.slope, "steepest slope of a membership"), *more]
         rows += [(symbol, _bound(value), meaning) for symbol, value, meaning in bounds]
-        told = tuple((f"{symbol:12}", value, meaning) for symbol, value, meaning in rows)
-        return [Section("", (Table((), told, "lrl"), *proven, self.verdict))]
+        lines = tuple((f"{symbol:12}", value, meaning) for symbol, value, meaning in rows)
+        return [Section("", (Table((), lines, "lrl"), *proven, self.verdict))]
 
 
 @dataclass(frozen=True)
@@ -278,10 +280,10 @@ class TreeStabilityReport(StabilityReport):
     @cached_property
     def _sections(self) -> list[Section]:
         bounds = [
-            ("D lambda", self.firing, "bounds the change of a firing"),
-            ("2 K D lambda", self.masses, "of the masses before normalisation"),
-            ("4 K D lambda", self.pignistic, "of the probabilities, times 1 / (1 - conflict)"),
-            ("L", self.lipschitz, "of the soft vote, from each path's own slopes"),
+            ("D lambda", self.firing, "bounds the slope of a firing"),
+            ("2 K D lambda", self.masses, "bounds the slope of the masses, before normalisation"),
+            ("4 K D lambda", self.pignistic, "bounds the slope of the probabilities, times 1 / (1 - conflict)"),
+            ("L", self.lipschitz, "bounds the slope of the soft vote, from the slopes of each path"),
         ]
         return self._page("sources combined", "conditions on the longest path", bounds)
 
@@ -364,16 +366,18 @@ class RuleStabilityReport(StabilityReport):
 
     @cached_property
     def _sections(self) -> list[Section]:
-        told = self.classes[1:] if len(self.classes) == 2 else self.classes
+        classes = self.classes[1:] if len(self.classes) == 2 else self.classes
         moves = {1: "less", -1: "more"}
         proven = [
             f"Proven: a higher {spoken(name)} never makes {spoken(label)} {moves[way]} probable{_between(low, high)}."
             for name, (low, high) in zip(self.names, self.reach, strict=True)
-            for label in told
+            for label in classes
             if (way := self.direction(name, label)) in moves
         ]
-        bounds = [("L", self.lipschitz, "of the difference of any two scores; half of it, of the probabilities")]
-        return self._page("rules that speak", "conditions of the longest rule", bounds, *proven)
+        bounds = [
+            ("L", self.lipschitz, "bounds the slope of any difference of two scores; half of it, of any probability")
+        ]
+        return self._page("rules that apply", "conditions of the longest rule", bounds, *proven)
 
 
 def _between(low: float, high: float) -> str:
@@ -420,7 +424,7 @@ def _(model: RuleModel, rows: Floats | None = None) -> StabilityReport:
 
 def _constants(model: Model, opened: Model, rows: Floats | None) -> tuple[int, int | None, int, float]:
     """Number of sources, of rows, depth and slope; ``opened``: the model whose firings count."""
-    speaks, tree = model.speaks, model.tree
+    speaks, tree = model.is_rule, model.tree
     constants = int(tree.depth.max()), float(np.max(tree.slope))
     if rows is None:
         return int(speaks.sum()), None, *constants
@@ -486,12 +490,12 @@ def margin_verdict(label: str, spreads: float) -> str:
     >>> margin_verdict("ill", 0.05)
     'Verdict: little margin. The label stays ill while no number moves by more than 0.05 spreads.'
     >>> margin_verdict("ill", 0.0)
-    'Verdict: no margin. The smallest change may make the label another one than ill.'
+    'Verdict: no margin. The smallest change may change the label from ill.'
     """
     if math.isinf(spreads):
         return f"Verdict: certain. The label stays {label} however far the numbers move."
     if spreads <= 0:
-        return f"Verdict: no margin. The smallest change may make the label another one than {label}."
+        return f"Verdict: no margin. The smallest change may change the label from {label}."
     word = "little" if spreads < LITTLE_MARGIN else "some" if spreads < WIDE_MARGIN else "wide"
     return (
         f"Verdict: {word} margin. The label stays {label} while no number moves by more than {spreads_text(spreads)}."
@@ -528,7 +532,7 @@ def steadiness_verdict(per_spread: float, radius: float = math.nan) -> str:
             far = f"while no number moves by more than {spreads_text(radius)}"
         return f"Verdict: {word}. Half of the rows keep their label, proven, {far}."
     if math.isnan(per_spread) or math.isinf(per_spread):
-        return "Verdict: nothing is proven for all rows at once. stability_report(X) says what is proven of rows."
+        return "Verdict: nothing is proven for all rows at once. stability_report(X) may prove bounds for given rows."
     if per_spread == 0:
         return "Verdict: steady. No move of the numbers changes any probability."
     move = NOTICED / per_spread

@@ -72,8 +72,8 @@ class Statement:
     def lines(self, style: Style) -> list[str]:
         """The statement as a sentence of two lines."""
         start = f"if {style.conditions(self)}" if self.conditions else "always"
-        support = f"support {support_text(self.support)} ({self.share:.0%})"
-        return [f"{self.number:3d}. {start}", f"     then {self.consequence(style)}, {support}{self.missing(style)}"]
+        rows = f"applies to {support_text(self.support)} rows ({self.share:.0%})"
+        return [f"{self.number:3d}. {start}", f"     then {self.consequence(style)}, {rows}{self.missing(style)}"]
 
     def missing(self, style: Style) -> str:
         """How far missing values fit the conditions, as a clause; "" where a row goes down both sides of a split."""
@@ -117,7 +117,7 @@ def statements(model: Any) -> tuple[Statement, ...]:
 @statements.register
 @kept_by_model
 def _(model: RuleModel) -> tuple[Statement, ...]:
-    return tuple(own for block in model.terms for own in term_statements(block, model))
+    return tuple(statement for block in model.terms for statement in term_statements(block, model))
 
 
 @statements.register
@@ -164,21 +164,23 @@ def path_statements(model: TreeModel, inner: bool) -> list[TreeStatement]:
     """The paths of a tree to its leaves, or to all nodes, the largest training weight first."""
     tree = model.tree
     nodes = range(1, tree.n_nodes) if inner and tree.n_nodes > 1 else tree.leaves.tolist()
-    return sorted((_tree_statement(model, node) for node in nodes), key=lambda own: -own.support)
+    return sorted((_tree_statement(model, node) for node in nodes), key=lambda item: -item.support)
 
 
 @kept_by_model
 def rule_text(model: Model, node: int) -> str:
     """What follows "if" on the way to a node, with names as sentences say them; "" at the root."""
     names = model.column_names()
-    return " and ".join([own.text(spoken(names[own.feature])) for own in conditions_of(model, model.tree.path(node))])
+    return " and ".join(
+        [item.text(spoken(names[item.feature])) for item in conditions_of(model, model.tree.path(node))]
+    )
 
 
 @kept_by_model
 def rule_texts(model: RuleModel) -> list[str]:
     """The same for all rules, in their order."""
     style = Style(model, [spoken(name) for name in model.column_names()], [])
-    return [style.conditions(own) for own in statements(model)]
+    return [style.conditions(statement) for statement in statements(model)]
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -192,26 +194,26 @@ def conditions_of(model: Model, path: Sequence[int]) -> tuple[Condition, ...]:
     by_feature: dict[int, list[int]] = {}
     for node, feature in zip(path, tree.feature[list(path)].tolist(), strict=True):
         by_feature.setdefault(feature, []).append(node)
-    found: list[Condition] = []
+    result: list[Condition] = []
     for feature, nodes in by_feature.items():
         kind, names = model.column_kinds[feature], model.category_names.get(feature)
         if tree.word and not is_told_by_value(model, feature):
-            found += [Condition(feature, None, None, tree.word[node]) for node in nodes]
+            result += [Condition(feature, None, None, tree.word[node]) for node in nodes]
         elif names is not None:
             product = np.prod([np.nan_to_num(tree.memberships(node)) for node in nodes], axis=0)
-            found.append(Condition(feature, None, None, categories=_listed(product), names=names, plain=plain))
+            result.append(Condition(feature, None, None, categories=_listed(product), names=names, plain=plain))
         elif kind.is_ordered:
             fits = _listed(_ordered_memberships(tree, nodes, len(kind.order)))
-            found.append(Condition(feature, None, None, categories=fits, plain=plain, kind=kind))
+            result.append(Condition(feature, None, None, categories=fits, plain=plain, kind=kind))
         else:
-            found.append(_number_condition(model, feature, nodes))
-    return tuple(found)
+            result.append(_number_condition(model, feature, nodes))
+    return tuple(result)
 
 
 def _number_condition(model: Model, feature: int, nodes: list[int]) -> Condition:
     tree, kind, plain = model.tree, model.column_kinds[feature], model.has_long_ramps
     shares = [math.nan if tree.cuts is None else float(tree.cuts.share[tree.parent[node]]) for node in nodes]
-    sides = [(*own, share) for own, share in zip(tree.trapezoid[nodes].tolist(), shares, strict=True)]
+    sides = [(*item, share) for item, share in zip(tree.trapezoid[nodes].tolist(), shares, strict=True)]
     lower = _merged([(a, b, share) for a, b, _, _, share in sides if math.isfinite(a)], outward=-1)
     upper = _merged([(c, d, share) for _, _, c, d, share in sides if math.isfinite(d)], outward=1)
     is_known = kind.is_whole is not None
@@ -341,7 +343,7 @@ class Style:
     def conditions(self, statement: Statement) -> str:
         """What follows "if"."""
         how = self.decimals, self.shares, self.max_listed, self.ramps
-        return " and ".join([own.text(self.names[own.feature], *how) for own in statement.conditions])
+        return " and ".join([condition.text(self.names[condition.feature], *how) for condition in statement.conditions])
 
     def weight(self, evidence: Floats) -> str:
         """Weights of evidence: for the second of two classes, otherwise class by class."""

@@ -40,7 +40,7 @@ class Usual:
     def text(self) -> str:
         """In words; "" where nothing is known."""
         if self.categories:
-            return listed([spoken(own) for own in self.categories], "or")
+            return listed([spoken(category) for category in self.categories], "or")
         if self.low is None or self.high is None:
             return ""
         low, high = number_text(self.low), number_text(self.high)
@@ -96,13 +96,13 @@ def novelty_parts(model: Model, one: OneRow, values: list[Any]) -> tuple[Novelty
     parts, names = model.novelty_attribution(one.values)[0], model.feature_names()
     usual = usual_values(model, _reached_rules(model, one.values))
     unit = model.tree.unit_of_distance.tolist()  # what a feature varies by inside rules
-    row, found = one.values[0].tolist(), []
+    row, result = one.values[0].tolist(), []
     for f in np.argsort(-parts, kind="stable").tolist():
         around, is_unusual = usual[f], f in one.unseen
         if around is not None and around.low is not None and around.high is not None and not math.isnan(row[f]):
             is_unusual = is_unusual or max(around.low - row[f], row[f] - around.high) > unit[f]
-        found.append(NoveltyPart(names[f], values[f], float(parts[f]), around, is_unusual))
-    return tuple(found)
+        result.append(NoveltyPart(names[f], values[f], float(parts[f]), around, is_unusual))
+    return tuple(result)
 
 
 def usual_values(model: Model, nodes: NDArray[np.intp]) -> list[Usual | None]:

@@ -28,7 +28,7 @@ class WhatIf(Readable):
     before, after : Explanation
         The explanations of the row and of the changed row, both without nearest changes.
     outside : tuple of (str, object, object, object)
-        Features whose other value lies outside the range that the model remembers: the value, and the range's ends.
+        Features whose other value lies outside the range that the model keeps: the value, and the range's ends.
         Rules remember the range of all training rows; trees remember the range of their splits and kept rows, which may
         be smaller.
     """
@@ -42,7 +42,7 @@ class WhatIf(Readable):
     def summary(self) -> str:
         """One sentence: the changes, and the answer before and after."""
         clauses = [
-            f"{spoken(name)} were {value_text(to)} instead of {value_text(own)}" for name, own, to in self.changes
+            f"{spoken(name)} were {value_text(to)} instead of {value_text(item)}" for name, item, to in self.changes
         ]
         named = f"{spoken(self.after.target)}: " if self.after.target else ""
         return f"{named}If {listed(clauses)}, {_beside(self.after, self.before)}."
@@ -68,7 +68,7 @@ class WhatIf(Readable):
         story = self.after
         if story.balance is None or story.rival is None:
             return []
-        now, then = (own.balance.between(story.best, story.rival) for own in (self.before, story))
+        now, then = (item.balance.between(story.best, story.rival) for item in (self.before, story))
         known, rows = {part.feature: part for part in now.features}, []
         for part in then.features:
             before = known[part.feature]
@@ -76,7 +76,7 @@ class WhatIf(Readable):
             if abs(weights[1] - weights[0]) >= LEAST_SHOWN:
                 values = dict.fromkeys((value_text(before.value), value_text(part.value)))
                 rows.append((spoken(part.feature), ", ".join(values), *map(odds_text, weights)))
-        rows.append(("odds of the row", "", *(odds_value(own.apart(own.scores)) for own in (now, then))))
+        rows.append(("odds of the row", "", *(odds_value(item.apart(item.scores)) for item in (now, then))))
         title = f"Effects on the {story.compared_text}, compared with the average training row"
         return [Section(title, (Table(("feature", "value", "now", "then"), tuple(rows)),))]
 
@@ -84,7 +84,7 @@ class WhatIf(Readable):
         """All of it in the types of JSON."""
         return {
             "summary": self.summary,
-            "changes": [{"feature": name, "value": plain(own), "to": plain(to)} for name, own, to in self.changes],
+            "changes": [{"feature": name, "value": plain(item), "to": plain(to)} for name, item, to in self.changes],
             "outside": [
                 {"feature": name, "to": plain(to), "low": plain(low), "high": plain(high)}
                 for name, to, low, high in self.outside
@@ -96,7 +96,7 @@ class WhatIf(Readable):
 
 def _beside(after: Explanation, before: Explanation) -> str:
     """An answer beside the one before it: "the answer would be yes (80 %) instead of no (60 %)"."""
-    then, now = (_no_answer(own) if own.abstains else own.answer_text for own in (after, before))
+    then, now = (_no_answer(item) if item.abstains else item.answer_text for item in (after, before))
     is_same = after.abstains == before.abstains and then == now
     if after.abstains:
         still = " still" if before.abstains else ""
@@ -104,7 +104,11 @@ def _beside(after: Explanation, before: Explanation) -> str:
         return f"there would{still} be {then}{beside}"
     if before.abstains:
         return f"the answer would be {then}; now there is {now}"
-    return f"the answer would still be {then}" if is_same else f"the answer would be {then} instead of {now}"
+    if is_same:
+        return f"the answer would still be {then}"
+    if after.prediction_set == before.prediction_set and sum(after.in_set) == 1:
+        return f"the answer would still be {then}; now its probability is {percent_text(max(before.probability))}"
+    return f"the answer would be {then} instead of {now}"
 
 
 def _no_answer(story: Explanation) -> str:
@@ -156,7 +160,7 @@ def what_if(model: Model, one: OneRow, changes: Mapping[Any, Any]) -> WhatIf:
 
 
 def _is_outside(model: Model, feature: int, value: float) -> bool:
-    """Whether a number lies outside the training range that the model remembers; a missing value does not."""
+    """Whether a number lies outside the training range that the model keeps; a missing value does not."""
     if feature in model.category_names or model.column_kinds[feature].is_ordered:
         return False
     low, high = model.training_range(feature)

@@ -25,9 +25,9 @@ class FrozenArrays:
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
             if isinstance(value, np.ndarray):
-                own = value.view()  # whoever made the array may go on with it
-                own.flags.writeable = False
-                self.__dict__[name] = own
+                view = value.view()  # whoever made the array may go on with it
+                view.flags.writeable = False
+                self.__dict__[name] = view
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: vars(self)[name] for name in self._field_names()}

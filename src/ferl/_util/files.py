@@ -193,8 +193,8 @@ def _yaml_loader(yaml: Any) -> Any:
     }
     loader: Any = type("Loader", (yaml.SafeLoader,), {"yaml_implicit_resolvers": resolvers})
 
-    def mapping(own: Any, node: Any) -> Mapping:
-        return Mapping([tuple(own.construct_object(part, deep=True) for part in pair) for pair in node.value])
+    def mapping(loader: Any, node: Any) -> Mapping:
+        return Mapping([tuple(loader.construct_object(part, deep=True) for part in pair) for pair in node.value])
 
     loader.add_constructor("tag:yaml.org,2002:map", mapping)
     return loader

@@ -56,29 +56,29 @@ def category_text(category: Any) -> str:
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-class _Said:
+class _InWords:
     """What a value is called in sentences, and what JSON holds of it."""
 
-    said: str
+    words: str
     plain: Any
 
 
-class SaidText(str, _Said):
+class TextInWords(str, _InWords):
     """A text that sentences write in other words; it equals the text."""
 
 
-class SaidInteger(int, _Said):
+class IntegerInWords(int, _InWords):
     """A whole number, or a boolean, that sentences write in other words."""
 
 
-class SaidNumber(float, _Said):
+class NumberInWords(float, _InWords):
     """A number that sentences write in other words: a date, for example."""
 
     step: str = ""
     """The unit of a difference of two such numbers: "day"."""
 
 
-def said_as(value: Any, words: str, plain: Any = None, step: str = "") -> Any:
+def in_words(value: Any, words: str, plain: Any = None, step: str = "") -> Any:
     """A value that equals another one, and that sentences write in these words.
 
     Parameters
@@ -94,36 +94,36 @@ def said_as(value: Any, words: str, plain: Any = None, step: str = "") -> Any:
 
     Returns
     -------
-    SaidText, SaidInteger or SaidNumber
+    TextInWords, IntegerInWords or NumberInWords
 
     Examples
     --------
-    >>> from ferl._util.text import said_as, spoken
-    >>> label = said_as(1, "yes")
+    >>> from ferl._util.text import in_words, spoken
+    >>> label = in_words(1, "yes")
     >>> label == 1, spoken(label)
     (True, 'yes')
     """
-    kind = SaidText if isinstance(value, str) else SaidNumber if isinstance(value, float) else SaidInteger
-    told: Any = kind(value)
-    told.said, told.plain = words, value if plain is None else plain
+    kind = TextInWords if isinstance(value, str) else NumberInWords if isinstance(value, float) else IntegerInWords
+    copy: Any = kind(value)
+    copy.words, copy.plain = words, value if plain is None else plain
     if step:
-        told.step = step
-    return told
+        copy.step = step
+    return copy
 
 
 def has_words(value: Any) -> bool:
     """Whether sentences write a value in other words."""
-    return isinstance(value, _Said)
+    return isinstance(value, _InWords)
 
 
 def is_meaning(value: Any) -> bool:
     """Whether sentences write the meaning of a number, so that a difference means nothing."""
-    return isinstance(value, SaidNumber) and not value.step
+    return isinstance(value, NumberInWords) and not value.step
 
 
 def words_of(value: Any) -> str:
     """The words of a value that has them; else its text."""
-    return value.said if isinstance(value, _Said) else str(value)
+    return value.words if isinstance(value, _InWords) else str(value)
 
 
 def difference_text(value: float, other: float) -> str:
@@ -163,8 +163,8 @@ def number_text(value: float, digits: int = DIGITS) -> str:
     >>> number_text(71.2833), number_text(4.3000001), number_text(0.0), number_text(123456.7), number_text(1e-7)
     ('71.28', '4.3', '0', '123457', '1e-07')
     """
-    if isinstance(value, SaidNumber):
-        return value.said
+    if isinstance(value, NumberInWords):
+        return value.words
     if not math.isfinite(value) or not (value == 0 or 1e-5 <= abs(value) < LONG):
         return f"{value:.{digits}g}"
     if value == math.floor(value):
@@ -182,8 +182,8 @@ def support_text(weight: float) -> str:
 
 def exact_text(value: float) -> str:
     """A number with all the digits that tell it from its neighbours."""
-    if isinstance(value, SaidNumber):
-        return value.said
+    if isinstance(value, NumberInWords):
+        return value.words
     return f"{value + 0.0:.0f}" if value == math.floor(value) and abs(value) < 1e15 else repr(value)
 
 
@@ -192,7 +192,7 @@ def value_text(value: Any) -> str:
     if value is None:
         return "missing"
     if isinstance(value, float):
-        return spoken(value) if isinstance(value, SaidNumber) else number_text(value)
+        return spoken(value) if isinstance(value, NumberInWords) else number_text(value)
     return spoken(value)
 
 
@@ -252,7 +252,7 @@ def listed(words: Sequence[str], last: str = "and") -> str:
 
 def plain(value: Any) -> Any:
     """A value that JSON can hold: NumPy's scalars as Python's, what is no number as None, other types as text."""
-    if isinstance(value, _Said):
+    if isinstance(value, _InWords):
         return value.plain
     if isinstance(value, np.generic):
         value = value.item()
@@ -336,7 +336,7 @@ def index_of(wanted: Any, known: Sequence[Any], what: str) -> int:
     """
     if wanted in known:
         return list(known).index(wanted)
-    near = near_name(wanted, [own for own in known if isinstance(own, str)]) if isinstance(wanted, str) else None
+    near = near_name(wanted, [item for item in known if isinstance(item, str)]) if isinstance(wanted, str) else None
     those = "classes" if what == "class" else f"{what}s"
     hint = f"Did you mean {str(near)!r}?" if near else f"The {those} are {shown(list(known))}."
     raise ValueError(f"There is no {what} {shown(wanted)}. {hint}")

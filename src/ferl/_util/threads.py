@@ -67,9 +67,9 @@ def for_each(task: Callable[[Item], object], items: Iterable[Item], threads: int
     Examples
     --------
     >>> from ferl._util.threads import for_each
-    >>> found = [0, 0, 0]
-    >>> for_each(lambda k: found.__setitem__(k, k * k), range(3), threads=2)
-    >>> found
+    >>> squares = [0, 0, 0]
+    >>> for_each(lambda k: squares.__setitem__(k, k * k), range(3), threads=2)
+    >>> squares
     [0, 1, 4]
     """
     for _ in in_order(task, items, threads):

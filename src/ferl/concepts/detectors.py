@@ -77,13 +77,13 @@ class ConceptDetector(BaseEstimator):
     def predict_proba(self, X: Any) -> Floats:
         """Probability of each concept, shape (n_samples, n_concepts)."""
         if self.is_given:
-            found = np.asarray(X if self.detector_ == PRECOMPUTED else self.detector_(X), dtype=np.float64)
+            result = np.asarray(X if self.detector_ == PRECOMPUTED else self.detector_(X), dtype=np.float64)
         else:
-            found = np.tile(self.constant_, (n_rows_of(X), 1))
+            result = np.tile(self.constant_, (n_rows_of(X), 1))
             varying = np.isnan(self.constant_)
             if varying.any():
-                found[:, varying] = _probabilities(self.detector_, X)[:, : varying.sum()]
-        return _checked(found, len(self.constant_))
+                result[:, varying] = _probabilities(self.detector_, X)[:, : varying.sum()]
+        return _checked(result, len(self.constant_))
 
     def _targets(self, concepts: Floats) -> NDArray[Any]:
         """Targets for an estimator: integers, unless it can do without some of them."""
@@ -114,10 +114,10 @@ def _estimator(detector: Any) -> Any:
 
 def _probabilities(estimator: Any, X: Any) -> Floats:
     """Probabilities of presence; scikit-learn's multi-output classifiers give a list with one array for each."""
-    found = estimator.predict_proba(X)
-    if isinstance(found, list):
-        return np.column_stack([one[:, -1] for one in found])
-    return np.asarray(found, dtype=np.float64)
+    result = estimator.predict_proba(X)
+    if isinstance(result, list):
+        return np.column_stack([one[:, -1] for one in result])
+    return np.asarray(result, dtype=np.float64)
 
 
 def _range(concepts: Floats) -> tuple[Floats, Floats]:
@@ -129,18 +129,18 @@ def _range(concepts: Floats) -> tuple[Floats, Floats]:
     return np.nanmin(concepts, axis=0), np.nanmax(concepts, axis=0)
 
 
-def _checked(found: Floats, n_concepts: int) -> Floats:
-    if found.ndim != 2 or found.shape[1] != n_concepts:
+def _checked(values: Floats, n_concepts: int) -> Floats:
+    if values.ndim != 2 or values.shape[1] != n_concepts:
         raise ValueError(
-            f"The detector gave an array of shape {found.shape} for {n_concepts} concepts. It must give one "
+            f"The detector gave an array of shape {values.shape} for {n_concepts} concepts. It must give one "
             "probability for each row and concept."
         )
-    outside = (found < 0) | (found > 1)  # NaN, a concept that was not looked for, is neither
+    outside = (values < 0) | (values > 1)  # NaN, a concept that was not looked for, is neither
     if outside.any():
         raise ValueError(
-            f"The detector gave {found[outside][0]:g}, which is no probability. Pass logits through a sigmoid first."
+            f"The detector gave {values[outside][0]:g}, which is no probability. Pass logits through a sigmoid first."
         )
-    return found
+    return values
 
 
 def n_rows_of(X: Any) -> int:

@@ -315,7 +315,7 @@ class ConceptBottleneckFERL(ClassifierMixin, BaseEstimator):
         ('has black', 1, 'magpie')
         """
         if n < 1:
-            raise ValueError(f"n is {n}; ask for one correction at least.")
+            raise ValueError(f"n is {n}; it must be at least 1.")
         concepts = self.predict_concepts(X, known)
         rows = zip(concepts, is_known(self.concept_names_, known, len(concepts)), strict=True)
         return [rank_corrections(self.head_, row, self.concept_names_, done)[:n] for row, done in rows]
@@ -336,7 +336,7 @@ class ConceptBottleneckFERL(ClassifierMixin, BaseEstimator):
         """
         concepts = self.predict_concepts(x, known)
         if len(concepts) != 1:
-            raise ValueError(f"explain tells the story of one row; x has {len(concepts)}. Pass X[i : i + 1].")
+            raise ValueError(f"explain explains one row; x has {len(concepts)}. Pass X[i : i + 1].")
         return explain_concepts(self.head_, concepts[0], self.concept_names_, known or {})
 
     def _rows(self, X: Any, known: Known | None) -> Any:

@@ -224,14 +224,14 @@ def explain_concepts(
 
 
 def _anomalies(story: Explanation) -> tuple[Anomaly, ...]:
-    found = []
+    result = []
     for part in story.novelty_parts:
         share = part.part / story.novelty if story.novelty > 0 else 0.0
         if share >= LEAST_SHARE:
             usual = part.usual
             between = None if usual is None or usual.low is None or usual.high is None else (usual.low, usual.high)
-            found.append(Anomaly(part.feature, part.value, between, share, part.is_unusual))
-    return tuple(found)
+            result.append(Anomaly(part.feature, part.value, between, share, part.is_unusual))
+    return tuple(result)
 
 
 def rank_corrections(
@@ -262,14 +262,14 @@ def rank_corrections(
     tries[np.arange(2 * len(asked)), np.repeat(asked, 2)] = np.tile([0.0, 1.0], len(asked))
     probability = head.predict_evidence(named_table(tries, names)).probability
     change = np.abs(probability - probability[-1]).sum(axis=1) / 2
-    found = []
+    result = []
     for index, concept in enumerate(asked.tolist()):
         to = int(change[2 * index + 1] > change[2 * index])
         then = probability[2 * index + to]
         value = None if np.isnan(concepts[concept]) else float(concepts[concept])
         label = head.classes_.tolist()[int(then.argmax())]
-        found.append(Correction(names[concept], value, to, label, float(then.max()), float(change[2 * index + to])))
-    return tuple(sorted(found, key=lambda one: -one.change))
+        result.append(Correction(names[concept], value, to, label, float(then.max()), float(change[2 * index + to])))
+    return tuple(sorted(result, key=lambda one: -one.change))
 
 
 def _cells(one: Correction) -> tuple[str, ...]:
@@ -351,10 +351,10 @@ def intervene(concepts: Floats, names: Sequence[str], known: Mapping[str, Any] |
 
 def is_known(names: Sequence[str], known: Mapping[str, Any] | None, n_rows: int) -> NDArray[np.bool_]:
     """Which concepts of which rows somebody has looked at, shape (n_rows, n_concepts); as in :func:`intervene`."""
-    found = np.zeros((n_rows, len(names)), dtype=bool)
+    result = np.zeros((n_rows, len(names)), dtype=bool)
     for name, value in (known or {}).items():
-        found[:, index_of(name, names, "concept")] = _values(name, value, n_rows)[1]
-    return found
+        result[:, index_of(name, names, "concept")] = _values(name, value, n_rows)[1]
+    return result
 
 
 def _values(name: str, value: ArrayLike | None, n_rows: int) -> tuple[Floats, NDArray[np.bool_]]:

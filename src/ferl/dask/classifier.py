@@ -73,10 +73,10 @@ class DaskEvidence:
         return _evidence(np.asarray(columns), self._like)
 
     def _map(self, name: str, *options: Any) -> Any:
-        own = _attribute(np.empty((0, self._columns.shape[1])), self._like, name, *options)
-        chunks = {} if own.ndim == 1 else {"chunks": (self._columns.chunks[0], (own.shape[1],))}
-        dropped = {"drop_axis": 1} if own.ndim == 1 else {}
-        shape = {"dtype": own.dtype, "meta": own, **chunks, **dropped}
+        empty = _attribute(np.empty((0, self._columns.shape[1])), self._like, name, *options)
+        chunks = {} if empty.ndim == 1 else {"chunks": (self._columns.chunks[0], (empty.shape[1],))}
+        dropped = {"drop_axis": 1} if empty.ndim == 1 else {}
+        shape = {"dtype": empty.dtype, "meta": empty, **chunks, **dropped}
         return self._columns.map_blocks(_attribute, self._like, name, *options, **shape)
 
 
@@ -88,16 +88,16 @@ def evidence_columns(evidence: Evidence) -> NDArray[Any]:
 def _evidence(columns: NDArray[Any], like: Evidence) -> Evidence:
     """The evidence whose arrays stand side by side."""
     arrays, first = {}, 0
-    for name, own in like.arrays().items():
-        last = first + (own.shape[1] if own.ndim == 2 else 1)
-        arrays[name] = columns[:, first:last] if own.ndim == 2 else columns[:, first]
+    for name, item in like.arrays().items():
+        last = first + (item.shape[1] if item.ndim == 2 else 1)
+        arrays[name] = columns[:, first:last] if item.ndim == 2 else columns[:, first]
         first = last
     return replace(like, **arrays)
 
 
 def _attribute(columns: NDArray[Any], like: Evidence, name: str, *options: Any) -> NDArray[Any]:
-    found = getattr(_evidence(columns, like), name)
-    return np.asarray(found(*options) if callable(found) else found)
+    result = getattr(_evidence(columns, like), name)
+    return np.asarray(result(*options) if callable(result) else result)
 
 
 @dataclass(frozen=True)
@@ -158,11 +158,11 @@ def ask(classifier: FERLEstimator[Any], X: Any, question: Question) -> Any:
     dask Array, or dask Series or DataFrame with the index of X
         In the partitions of X.
     """
-    told = constant(classifier)
+    shared = constant(classifier)
     if not isinstance(X, da.Array):
         _refuse_other_columns(classifier, X)
         empty = np.empty((0,) if question.columns is None else (0, len(question.columns)), dtype=question.dtype)
-        return X.map_partitions(_framed, told, question, meta=question.in_frame(empty, X._meta.index))
+        return X.map_partitions(_framed, shared, question, meta=question.in_frame(empty, X._meta.index))
     if X.ndim != 2 or X.shape[1] != classifier.n_features_in_:
         raise ValueError(
             f"X has shape {X.shape}, but the training table had {classifier.n_features_in_} features. Pass the same "
@@ -170,10 +170,12 @@ def ask(classifier: FERLEstimator[Any], X: Any, question: Question) -> Any:
         )
     X = one_column_chunk(X)
     if question.columns is None:
-        return X.map_blocks(_asked, told, question, drop_axis=1, dtype=question.dtype, meta=np.empty(0, question.dtype))
+        return X.map_blocks(
+            _asked, shared, question, drop_axis=1, dtype=question.dtype, meta=np.empty(0, question.dtype)
+        )
     n_columns = len(question.columns)
     meta = np.empty((0, n_columns), dtype=question.dtype)
-    return X.map_blocks(_asked, told, question, chunks=(X.chunks[0], (n_columns,)), dtype=question.dtype, meta=meta)
+    return X.map_blocks(_asked, shared, question, chunks=(X.chunks[0], (n_columns,)), dtype=question.dtype, meta=meta)
 
 
 def _refuse_other_columns(classifier: FERLEstimator[Any], X: Any) -> None:
@@ -338,8 +340,8 @@ class OnCluster(FERLEstimator[Any]):
 
     def __sklearn_clone__(self) -> Self:
         # Two estimators can share a connection, which cannot be copied.
-        own = {name: value for name, value in self.get_params(deep=False).items() if name != "client"}
-        return type(self)(**{name: clone(value, safe=False) for name, value in own.items()}, client=self.client)
+        parameters = {name: value for name, value in self.get_params(deep=False).items() if name != "client"}
+        return type(self)(**{name: clone(value, safe=False) for name, value in parameters.items()}, client=self.client)
 
 
 class DaskFERLClassifier(OnCluster, FERLClassifier):

@@ -91,13 +91,13 @@ class Parts:
         """The partitions, delayed: rows, labels, and weights or None; ``features``: the columns of X to read."""
         X = self.X if features is None else self.X[list(features)]
         columns = [self.y] if self.sample_weight is None else [self.y, self.sample_weight]
-        if all(isinstance(own, dd.DataFrame | dd.Series) for own in (X, *columns)):
+        if all(isinstance(item, dd.DataFrame | dd.Series) for item in (X, *columns)):
             # One expression: what the three have in common, such as a file, is read once.
             meta = pd.Series(dtype=object)
             return _delayed(
                 X.map_partitions(_packed, *columns, meta=meta, enforce_metadata=False, align_dataframes=False)
             )
-        return [delayed(_packed, pure=False)(*own) for own in zip(*map(_delayed, (X, *columns)), strict=True)]
+        return [delayed(_packed, pure=False)(*item) for item in zip(*map(_delayed, (X, *columns)), strict=True)]
 
 
 def _packed(X: Any, y: Any, sample_weight: Any = None) -> tuple[Any, Any, Any]:
@@ -147,7 +147,7 @@ def _check_column(name: str, column: Any, X: Any) -> None:
                 f"The chunks of X have {_listed(X.chunks[0])} rows and those of {name} {_listed(column.chunks[0])}. "
                 f"Pass {name}.rechunk((X.chunks[0],))."
             )
-    both_divided = all(getattr(own, "known_divisions", False) for own in (X, column))
+    both_divided = all(getattr(item, "known_divisions", False) for item in (X, column))
     if both_divided and X.divisions != column.divisions:
         raise ValueError(
             f"X is divided at {_listed(X.divisions)} and {name} at {_listed(column.divisions)}. Pass "
@@ -270,15 +270,15 @@ class RowsOnCluster:
         return state
 
     def _folded(self, step: Fold[Any]) -> _Folded:
-        told, form = constant(step), constant(self.form)
+        shared, form = constant(step), constant(self.form)
         task = delayed(_folded, pure=False)
         firsts = [0, *accumulate(self.sizes)]
         known_rows: Sequence[int | None] = self._rows or [None] * len(self.sizes)
         folded = [
-            task(part, index, told, form, firsts[index], self.sizes[index], self.labels[index], known_rows[index])
+            task(part, index, shared, form, firsts[index], self.sizes[index], self.labels[index], known_rows[index])
             for index, part in enumerate(self.parts.delayed())
         ]
-        total: _Folded = computed(self.client, reduced(folded, _merged_folds, told))
+        total: _Folded = computed(self.client, reduced(folded, _merged_folds, shared))
         return total
 
 
@@ -307,12 +307,12 @@ def rows_on_cluster(
         look = FirstLook(None, settings.categorical_features, None)
     else:
         look = FirstLook.at_columns(names, parts.holds_numbers, settings)
-    found = _survey(parts, client, look, settings.missing_conditions, description)
-    form = RowForm.settle(found.survey, settings.class_weight, settings.categorical_features)
+    result = _survey(parts, client, look, settings.missing_conditions, description)
+    form = RowForm.settle(result.survey, settings.class_weight, settings.categorical_features)
     form = replace(form, columns=look.all_columns(form.columns, description))
-    counted = _tally(parts, client, form, form.facts.categories, found.sizes)
+    counted = _tally(parts, client, form, form.facts.categories, result.sizes)
     form, facts = weighed(form, counted.tally)
-    return RowsOnCluster(facts, client, parts, form, found.sizes, counted.labels, counted.n_of_class)
+    return RowsOnCluster(facts, client, parts, form, result.sizes, counted.labels, counted.n_of_class)
 
 
 @dataclass
@@ -344,18 +344,18 @@ def _survey(
     parts: Parts, client: Any, look: FirstLook, look_for_missing: bool, description: TableDescription
 ) -> _Found:
     task, choice = delayed(_surveyed, pure=False), constant(look.categorical_features)
-    said = constant(look.of_these(description))
+    shared = constant(look.of_these(description))
     surveys = [
-        task(part, index, choice, look_for_missing, said) for index, part in enumerate(parts.delayed(look.features))
+        task(part, index, choice, look_for_missing, shared) for index, part in enumerate(parts.delayed(look.features))
     ]
-    found: _Found = computed(client, reduced(surveys, _merged_surveys))
-    return found
+    result: _Found = computed(client, reduced(surveys, _merged_surveys))
+    return result
 
 
 def _tally(parts: Parts, client: Any, form: RowForm, categories: CategoryNames, sizes: tuple[int, ...]) -> _Counted:
-    task, told, names = delayed(_tallied, pure=False), constant(form), constant(categories)
+    task, shared, names = delayed(_tallied, pure=False), constant(form), constant(categories)
     tallies = [
-        task(part, index, told, names, sizes[index])
+        task(part, index, shared, names, sizes[index])
         for index, part in enumerate(parts.delayed(tallied_names(form, categories)))
     ]
     counted: _Counted = computed(client, reduced(tallies, _merged_tallies))

@@ -75,9 +75,9 @@ def export_graphviz(
         graph [rankdir=TB]
         node [shape=box, style="rounded", fontname="Helvetica"]
         edge [fontname="Helvetica", fontsize=10]
-        0 [label="x2\n2.46 ±0.09\nsupport 150.0 (100%)"]
-        1 [label="setosa 0.98\nsupport 50.0 (33%)"]
-        2 [label="versicolor 0.49\nsupport 100.0 (67%)"]
+        0 [label="x2\n2.46 ±0.09\n150.0 rows (100%)"]
+        1 [label="setosa 0.98\n50.0 rows (33%)"]
+        2 [label="versicolor 0.49\n100.0 rows (67%)"]
         0 -> 1 [label="below"]
         0 -> 2 [label="above"]
     }
@@ -138,15 +138,15 @@ class _Graph:
         tree, hidden = self.model.tree, self.folded.n_hidden.get(node)
         shares, weight = tree.consequent[node], float(tree.weight[node])
         label = int(np.argmax(shares))
-        said = [f"{self.labels[label]} {probability_text(float(shares[label]))}"]
+        lines = [f"{self.labels[label]} {probability_text(float(shares[label]))}"]
         if tree.word:
             feature = int(tree.feature[node])
-            said.insert(0, f"{self.names[feature]} is {tree.word[node]}" if node else "all rows")
+            lines.insert(0, f"{self.names[feature]} is {tree.word[node]}" if node else "all rows")
         elif node in self.folded.children:
-            said = self._split(self.folded.children[node][0])
-        said.append(f"support {support_text(weight)} ({weight / float(tree.weight[0]):.0%})")
-        said += [] if hidden is None else [f"... {hidden} rules"]
-        attributes = [f"label={quoted(chr(10).join(said))}"]
+            lines = self._split(self.folded.children[node][0])
+        lines.append(f"{support_text(weight)} rows ({weight / float(tree.weight[0]):.0%})")
+        lines += [] if hidden is None else [f"... {hidden} rules"]
+        attributes = [f"label={quoted(chr(10).join(lines))}"]
         if self.filled:
             attributes.append(f'fillcolor="{tint(class_colours(len(self.labels))[label], _FILL)}"')
         attributes += [] if hidden is None else ["peripheries=2"]
@@ -166,6 +166,6 @@ class _Graph:
         names, sides = self.model.category_names.get(int(self.model.tree.feature[children[0]])), ["below", "above"]
         if names is not None:
             fits = [np.nan_to_num(self.model.tree.memberships(child)).tolist() for child in children]
-            inside = [tuple((code, own) for code, own in enumerate(side) if own >= LEAST_LISTED) for side in fits]
+            inside = [tuple((code, item) for code, item in enumerate(side) if item >= LEAST_LISTED) for side in fits]
             sides = [listed_categories(side, names) for side in inside]
         return [f"{node} -> {child} [label={quoted(side)}]" for child, side in zip(children, sides, strict=True)]

@@ -31,7 +31,7 @@ def export_latex(
     label: str | None = None,
     width: str = r"0.55\linewidth",
 ) -> str:
-    r"""Rules of a fitted classifier as a table in LaTeX, strongest support first.
+    r"""Rules of a fitted classifier as a table in LaTeX, those that apply to most rows first.
 
     The document needs ``\usepackage{booktabs}``. Names are escaped; letters outside of ASCII stay as they are, so
     that some of them (Greek, say) need LuaLaTeX or XeLaTeX. Below the rules of a compact tree stands what its words
@@ -72,7 +72,7 @@ def export_latex(
     >>> print(export_latex(clf, class_names=iris.target_names, max_rules=2))
     \begin{tabular}{@{}rp{0.55\linewidth}lrr@{}}
     \toprule
-     & If & then & Confidence & Support \\
+     & If & then & Confidence & Applies to \\
     \midrule
     1 & x2 $> 2.46 \pm 0.09$ and x3 $< 1.68 \pm 0.06$ & versicolor & 0.89 & 52.6 \\
     2 & x2 $< 2.46 \pm 0.09$ & setosa & 0.98 & 50.0 \\
@@ -85,7 +85,7 @@ def export_latex(
     check_counts(decimals=decimals, max_rules=max_rules)
     if label is not None and caption is None:
         raise ValueError(f"label is {label!r} and caption None; LaTeX numbers tables by their captions, so give one.")
-    style = Style(model, names, [in_sentence(str(own)) for own in labels], decimals, max_listed=None)
+    style = Style(model, names, [in_sentence(str(label)) for label in labels], decimals, max_listed=None)
     table = _table(model, style, max_rules, width)
     if caption is None:
         return table
@@ -105,7 +105,7 @@ def _(model: TreeModel, style: Style, max_rules: int | None, width: str) -> str:
     rows = [
         (
             str(rule.number),
-            " and ".join(_condition(own, style) for own in rule.conditions) or "always",
+            " and ".join(_condition(condition, style) for condition in rule.conditions) or "always",
             escaped(style.classes[rule.label]),
             probability_text(float(rule.adds[rule.label])),
             support_text(rule.support),
@@ -113,7 +113,7 @@ def _(model: TreeModel, style: Style, max_rules: int | None, width: str) -> str:
         for rule in shown
     ]
     more = [(rf"\ldots{{}} and {len(rules) - len(shown)} more",)] if len(shown) < len(rules) else []
-    headings = ("", "If", "then", "Confidence", "Support")
+    headings = ("", "If", "then", "Confidence", "Applies to")
     return latex_table(f"rp{{{width}}}lrr", headings, [*rows, *more], _meanings(model, shown, style))
 
 
@@ -127,14 +127,14 @@ def _(model: RuleModel, style: Style, max_rules: int | None, width: str) -> str:
         return [f"${low}$" if low == high else f"${low}$ to ${high}$" for low, high in texts]
 
     rows: list[Sequence[str]] = [("always", "", *weights(table.base, table.base))]
-    told: set[int] = set()
-    for line in table.told(MAX_RANGES):
-        if max_rules is not None and len(told | set(line.rules)) > max_rules:
+    printed: set[int] = set()
+    for line in table.score_lines(MAX_RANGES):
+        if max_rules is not None and len(printed | set(line.rules)) > max_rules:
             break
-        told |= set(line.rules)
+        printed |= set(line.rules)
         rows.append((escaped(line.name), escaped(line.when), *weights(line.start, line.end)))
-    if len(told) < model.n_rules:
-        rows.append((rf"\ldots{{}} and {model.n_rules - len(told)} more rules",))
+    if len(printed) < model.n_rules:
+        rows.append((rf"\ldots{{}} and {model.n_rules - len(printed)} more rules",))
     columns, headings = f"lp{{{width}}}{'r' * len(heads)}", ("", "If", *map(escaped, heads))
     return latex_table(columns, headings, rows, _meanings(model, statements(model), style))
 
@@ -151,7 +151,7 @@ def _condition(condition: Condition, style: Style) -> str:
     if condition.overlap is not None:
         return f"{name} {escaped(condition.overlap.text(decimals))}"
     bounds = (condition.lower, condition.upper)
-    lower, upper = (None if own is None else own.text(decimals).replace("±", r"\pm ") for own in bounds)
+    lower, upper = (None if bound is None else bound.text(decimals).replace("±", r"\pm ") for bound in bounds)
     if lower is None:
         return f"{name} $< {upper}$"
     return f"{name} $> {lower}$" if upper is None else f"${lower} <$ {name} $< {upper}$"
@@ -161,4 +161,4 @@ def _meanings(model: Model, rules: Sequence[Statement], style: Style) -> list[st
     """What the words of these rules mean."""
     used = sorted({condition.feature for rule in rules for condition in rule.conditions if condition.word})
     variables = [] if model.words is None else [(model.words[j], style.names[j]) for j in used]
-    return [rf"\footnotesize {escaped(own.text(name))}" for own, name in variables if own is not None]
+    return [rf"\footnotesize {escaped(item.text(name))}" for item, name in variables if item is not None]

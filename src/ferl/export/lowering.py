@@ -569,7 +569,7 @@ _Masses = tuple[list[Value], Value]
 def _(model: TreeModel, program: Program, wanted: Wanted) -> None:
     if wanted.reasons:
         raise ValueError(
-            f"reasons is {wanted.reasons}, but this is a tree, which adds nothing up. Set it to 0, or fit a "
+            f"reasons is {wanted.reasons}, but this is a tree, whose evidence does not add up. Set it to 0, or fit a "
             "FERLClassifier."
         )
     if wanted.level is not None:
@@ -669,7 +669,7 @@ def _chain(model: TreeModel, program: Program, nodes: Nodes) -> _Masses:
     """Cautious along each path, whose nodes all count as its end fires; Dempster across the paths."""
     sources: list[_Masses] = []
     for end in np.flatnonzero(model.is_source).tolist():
-        path = [node for node in (model.tree.path(end) or [0]) if model.speaks[node]]
+        path = [node for node in (model.tree.path(end) or [0]) if model.is_rule[node]]
         ratio = [_ratio(model, program, node, nodes.fires(end)) for node in path]
         odds = [
             program.keep(largest([0.0, *(item * float(p) for item, p in zip(ratio, shares, strict=True))]))

@@ -228,7 +228,7 @@ class Scorecard(ClassifierMixin, Wrapper):
     def total(self, X: ArrayLike) -> Floats:
         """Total points of rows, shape (n_samples,), or (n_samples, n_classes) of three and more classes.
 
-        They are the sum of the lines for every value: one outside of what training saw, or between two lines, counts as
+        They are the sum of the lines for every value: one outside the training range, or between two lines, counts as
         the nearest that the table has. The probability of such a row comes closer to the class frequencies.
 
         Parameters
@@ -257,7 +257,7 @@ class Scorecard(ClassifierMixin, Wrapper):
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     def predict_proba(self, X: ArrayLike) -> Floats:
-        """Probability of each class, from the totals; outside of what training saw closer to the class frequencies.
+        """Probability of each class, from the totals; outside the training range closer to the class frequencies.
 
         Parameters
         ----------
@@ -342,8 +342,8 @@ class Scorecard(ClassifierMixin, Wrapper):
         >>> from ferl.export import Scorecard
         >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
         >>> card = Scorecard(FERLClassifier(max_rules=8, random_state=0)).fit(X[::2], y[::2])
-        >>> found = card.binning(X[1::2], y[1::2], n_bins=3, monotone=True)
-        >>> found.frame()[["feature", "bin", "rows", "event_rate"]].round(2).head(3)
+        >>> binning = card.binning(X[1::2], y[1::2], n_bins=3, monotone=True)
+        >>> binning.frame()[["feature", "bin", "rows", "event_rate"]].round(2).head(3)
                         feature                      bin  rows  event_rate
         0  worst concave points            up to 0.07955    95        0.01
         1  worst concave points  above 0.07955 to 0.1407    95        0.20
@@ -373,7 +373,7 @@ class Scorecard(ClassifierMixin, Wrapper):
             means = bins.counts(values, points[:, feature])[kept] / n[kept]
             texts = tuple(text for text, is_kept in zip(bins.labels, kept.tolist(), strict=True) if is_kept)
             tables.append(FeatureBins(names[feature], texts, n[kept], events[kept], means))
-        tables.sort(key=lambda own: -own.information_value)
+        tables.sort(key=lambda item: -item.information_value)
         return Binning(str(model.labels[1 - positive]), tuple(tables))
 
     def psi(
@@ -409,18 +409,18 @@ class Scorecard(ClassifierMixin, Wrapper):
         """
         if n_bins < 2:
             raise ValueError(f"n_bins is {n_bins}; it must be at least 2.")
-        model, encoded = self._model(), [self.estimator_._rows(own) for own in (X, X_later)]
+        model, encoded = self._model(), [self.estimator_._rows(item) for item in (X, X_later)]
         if not min(map(len, encoded)):
             raise ValueError("X or X_later has no rows; both need at least one.")
-        before, later = (self._totals(own)[:, -1] for own in (X, X_later))
+        before, later = (self._totals(item)[:, -1] for item in (X, X_later))
         bins = bins_of_points(before, n_bins)
         total = shift_of(bins.name, bins.labels, bins.counts(before), bins.counts(later))
         names, shifts = model.feature_names(feature_names), []
         for feature in self._read_features():
-            values = [own[:, feature] for own in encoded]
+            values = [item[:, feature] for item in encoded]
             bins = read_bins(model, feature, names[feature], values[0], n_bins)
             shifts.append(shift_of(names[feature], bins.labels, *map(bins.counts, values)))
-        shifts.sort(key=lambda own: -own.psi)
+        shifts.sort(key=lambda item: -item.psi)
         return PopulationStability(total, tuple(shifts), *map(len, encoded))
 
     def _read_features(self) -> list[int]:
@@ -475,7 +475,7 @@ class Scorecard(ClassifierMixin, Wrapper):
             rows.append(("" if name == last else cut(one_line(name), MAX_LETTERS), first, *self._count.texts(line)))
             rows += [("", text, *[""] * len(heads)) for text in more]
             last = name
-        heads = [cut(one_line(own), MAX_LETTERS) for own in heads]
+        heads = [cut(one_line(head), MAX_LETTERS) for head in heads]
         return Table(("", "", *heads), tuple(rows), "ll" + "r" * len(heads)), tuple(self._meaning(style))
 
     def html(
@@ -576,7 +576,7 @@ class Scorecard(ClassifierMixin, Wrapper):
         writer = csv.writer(out, lineterminator="\n")
         lines = [list(columns), *zip(*columns.values(), strict=True)]
         for line in lines:
-            writer.writerow([harmless_text(own) if safe and isinstance(own, str) else own for own in line])
+            writer.writerow([harmless_text(item) if safe and isinstance(item, str) else item for item in line])
         if path is None:
             return out.getvalue()
         replace_text(path, out.getvalue())
@@ -594,7 +594,7 @@ class Scorecard(ClassifierMixin, Wrapper):
         model = model_of(self._classifier("a scorecard"), "Scorecard", RuleModel, "FERLClassifier")
         if model.cases is not None:
             raise ValueError(
-                "The model has known cases, whose vote cannot be worked out with a pencil: no points stand for it. Fit "
+                "The model has known cases, whose vote cannot be computed by hand: no points represent it. Fit "
                 "with cases=False, or strike the cases out: ferl.editing.edit(clf).strike()."
             )
         return model
@@ -650,8 +650,8 @@ class Scorecard(ClassifierMixin, Wrapper):
 
     def _meaning(self, style: Style) -> list[str]:
         """What totals mean, line by line."""
-        told = self._count.meaning(style.classes, self._positive())
-        return [*told, OUTSIDE_CARD] if len(self._model().gated_columns) else told
+        lines = self._count.meaning(style.classes, self._positive())
+        return [*lines, OUTSIDE_CARD] if len(self._model().gated_columns) else lines
 
     def _columns(self, feature_names: Sequence[str] | None, class_names: Sequence[str] | None) -> dict[str, list[Any]]:
         table, style = self._table(feature_names, class_names)

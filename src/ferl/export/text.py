@@ -30,7 +30,7 @@ from ferl._tell.curves import (
     curve_lines,
     evidence_of_values,
     evidence_text,
-    is_told_as_curve,
+    is_printed_as_curve,
     read_map,
 )
 from ferl._tell.overview import Overview, read_accuracy
@@ -63,7 +63,7 @@ def export_text(
     exact: bool = False,
     width: int = 100,
 ) -> str:
-    """Rules of a fitted classifier as sentences, strongest support first.
+    """Rules of a fitted classifier as sentences, those that apply to most rows first.
 
     A threshold is printed with its band: inside ``2.46 ±0.09`` both sides of a split fire, in shares. Where two bands
     overlap no value fits fully; the rule then names the value that fits best, the ends of both bands, and by how much
@@ -71,7 +71,7 @@ def export_text(
     measures its stability: it is the share of the bootstrap resamples whose best cut lies inside the band. The words of
     a compact tree are defined below its rules. Confidence is the share of the class behind a rule, smoothed towards the
     shares on the path to the rule, so a pure rule does not claim certainty; the shares of other classes follow it.
-    Support is the training weight behind a rule.
+    A rule applies to the training rows that fit it, each counted by how well it fits.
 
     Rules whose weights add up are grouped by feature, the most important first: all rules on one feature add up to one
     curve, which is printed by its corners, minus its average over the training rows. Rules on several features follow
@@ -115,13 +115,13 @@ def export_text(
     >>> names = ["sepal length", "sepal width", "petal length", "petal width"]
     >>> print(export_text(clf, feature_names=names, class_names=iris.target_names))
       1. if petal length > 2.46 ±0.09 (52%) and petal width < 1.68 ±0.06 (56%)
-         then versicolor with confidence 0.89 (virginica: 0.10, setosa: 0.01), support 52.6 (35%)
+         then versicolor with confidence 0.89 (virginica: 0.10, setosa: 0.01), applies to 52.6 rows (35%)
       2. if petal length < 2.46 ±0.09 (52%)
-         then setosa with confidence 0.98 (versicolor: 0.01, virginica: 0.01), support 50.0 (33%)
+         then setosa with confidence 0.98 (versicolor: 0.01, virginica: 0.01), applies to 50.0 rows (33%)
       3. if petal length > 2.46 ±0.09 (52%) and petal width > 1.68 ±0.06 (56%)
-         then virginica with confidence 0.94 (versicolor: 0.05, setosa: 0.01), support 47.4 (32%)
-    Rules are combined by Dempster's rule; exact=True prints all that an answer depends on,
-            gates and every digit among it.
+         then virginica with confidence 0.94 (versicolor: 0.05, setosa: 0.01), applies to 47.4 rows (32%)
+    Rules are combined by Dempster's rule; exact=True prints everything that an answer depends on,
+            with gates and all digits.
     (%): share of resamples whose best cut lies inside the band
 
     Rules whose weights add up:
@@ -132,13 +132,13 @@ def export_text(
     Evidence for virginica: begin with +0.36 and add what follows. The probability of virginica is 1 / (1
             + exp(-sum)).
     petal width (rule 1)
-         the higher petal width, from 1 to 2.5, the more it speaks for virginica: from -5.81 to +7.08
+         the higher petal width, from 1 to 2.5, the more it supports virginica: from -5.81 to +7.08
     petal length (rule 2)
-         the higher petal length, from 3 to 6.9, the more it speaks for virginica: from -8.21 to +8.59
-    Between two values of a number weights change in proportion; beyond the first and last they stay.
-    Seen in training: petal length 3..6.9; petal width 1..2.5. A value outside makes the whole sum count
-            for less, in proportion to its distance, and for nothing one range away, where the class
-            frequencies are left.
+         the higher petal length, from 3 to 6.9, the more it supports virginica: from -8.21 to +8.59
+    Between two numbers, weights change in proportion; beyond the first and the last they stay constant.
+    Training range: petal length 3..6.9; petal width 1..2.5. A value outside it makes the whole sum count
+            less, in proportion to its distance; one range away the sum counts nothing and the class
+            frequencies remain.
     """
     model = model_of(estimator, "export_text")
     names, classes = reader_names(model, feature_names, class_names)
@@ -192,20 +192,24 @@ def _(model: TreeModel, style: Style, max_rules: int | None = None) -> list[str]
         lines.append(f"... and {len(rules) - len(shown)} more rules")
     if model.tree.n_nodes > 1:
         way = _COMBINED[model.reading.combination]
-        lines.append(f"{way}; exact=True prints all that an answer depends on, gates and every digit among it.")
-    conditions = [own for rule in shown for own in rule.conditions]
+        lines.append(f"{way}; exact=True prints everything that an answer depends on, with gates and all digits.")
+    conditions = [condition for rule in shown for condition in rule.conditions]
     if model.tree.word:
-        meanings = word_meanings(model, style.names, {own.feature for own in conditions})
+        meanings = word_meanings(model, style.names, {condition.feature for condition in conditions})
         lines += ["where", *(f"     {line}" for line in meanings)] if meanings else []
-    elif style.shares and model.tree.cuts is not None and any(own.lower or own.upper for own in conditions):
+    elif (
+        style.shares
+        and model.tree.cuts is not None
+        and any(condition.lower or condition.upper for condition in conditions)
+    ):
         lines.append("(%): share of resamples whose best cut lies inside the band")
     return lines
 
 
 _COMBINED = {
     "dempster": "Rules are combined by Dempster's rule",
-    "vote": "Rules vote, each by how far it fits",
-    "cautious": "Of all rules the strongest counts, class by class",
+    "vote": "Rules vote, each in proportion to how well it fits",
+    "cautious": "The strongest of all rules counts, class by class",
     "chain": "Along a path the strongest rule counts, and paths are combined by Dempster's rule",
 }
 
@@ -214,7 +218,7 @@ _COMBINED = {
 def _(model: RuleModel, style: Style, max_rules: int | None = None) -> list[str]:
     style = replace(style, classes=[in_sentence(str(label)) for label in style.classes], shares=False, max_listed=None)
     shapes, rules = read_shapes(model), statements(model)
-    curves = [shape for shape in shapes.curves if is_told_as_curve(model, shape)]
+    curves = [shape for shape in shapes.curves if is_printed_as_curve(model, shape)]
     base = shapes.prior + sum((curve.mean for curve in curves), np.zeros(len(style.classes)))
     begin = f"begin with {style.weight(base)}"
     lines = [
@@ -223,21 +227,21 @@ def _(model: RuleModel, style: Style, max_rules: int | None = None) -> list[str]
         if style.is_two
         else f"Evidence for each class: {begin}, and add what follows. Probabilities are in proportion to exp(sum)."
     ]
-    n_told = 0
+    n_printed = 0
     for shape in shapes.all:
-        own = shape.rules
+        numbers = shape.rules
         # Rules on one feature are printed together, so the first group may exceed the requested number.
-        if max_rules is not None and n_told + max(len(own), 1) > max_rules and (n_told or not max_rules):
+        if max_rules is not None and n_printed + max(len(numbers), 1) > max_rules and (n_printed or not max_rules):
             break
-        if isinstance(shape, Curve) and is_told_as_curve(model, shape):
+        if isinstance(shape, Curve) and is_printed_as_curve(model, shape):
             lines += curve_lines(style, shape)
         else:
-            own = own if max_rules is None else own[:max_rules]
-            lines += [line for rule in own for line in rules[rule].lines(style)]
+            numbers = numbers if max_rules is None else numbers[:max_rules]
+            lines += [line for rule in numbers for line in rules[rule].lines(style)]
             lines += [line for term in shape.pictures for line in _map_lines(model, style, term)]
-        n_told += len(own)
-    if n_told < len(rules):
-        lines.append(f"... and {len(rules) - n_told} more rules")
+        n_printed += len(numbers)
+    if n_printed < len(rules):
+        lines.append(f"... and {len(rules) - n_printed} more rules")
     return lines + _how_to_apply(model, style, shapes.all)
 
 
@@ -251,8 +255,8 @@ def _map_lines(model: RuleModel, style: Style, term: int) -> list[str]:
     part = f", on average over parts of its {table.n_cells} cells" if shown < table.n_cells else ""
     lines = [f"{' and '.join(names)} (map{part})"]
     for row, text in enumerate(table.rows):
-        told = [f"{table.column_text(own)}: {style.weight(table.value[row, own[0]])}" for own in table.runs(row)]
-        lines += [f"     {names[0]} {text}; {names[1]} {'; '.join(told)}"] if told else []
+        texts = [f"{table.column_text(run)}: {style.weight(table.value[row, run[0]])}" for run in table.runs(row)]
+        lines += [f"     {names[0]} {text}; {names[1]} {'; '.join(texts)}"] if texts else []
     return lines
 
 
@@ -261,54 +265,54 @@ def _how_to_apply(model: RuleModel, style: Style, shapes: Sequence[Curve | Inter
     lines, in_words, categories = [], bool(model.tree.word), model.category_names
     if model.cases is not None:
         lines.append(
-            f"The most similar of {model.cases.n_cases:,} known cases add their vote, which cannot be worked out with "
-            "a pencil: similar(X) returns them, and contributions(X) what they add, before the prior."
+            f"The most similar of {model.cases.n_cases:,} known cases add their vote, which cannot be computed by "
+            "hand: similar(X) returns them, and contributions(X) what they add, before the prior."
         )
     numbers = [shape for shape in shapes if isinstance(shape, Curve) and not shape.is_categorical]
     if any(not shape.pictures for shape in numbers) and not in_words:
         lines.append(
-            "Between two values of a number weights change in proportion; beyond the first and last they stay."
+            "Between two numbers, weights change in proportion; beyond the first and the last they stay constant."
         )
     if model.curves is not None:
         lines.append(
-            "A range such as 2 to 3 holds the numbers above 2 and up to 3. Of a curve or map with more than "
-            f"{MAX_RANGES} ranges or cells, neighbours that differ least are told together by their mean; exact=True "
-            "prints all of them."
+            "A range such as 2 to 3 holds the numbers above 2 and up to 3. A curve or map with more than "
+            f"{MAX_RANGES} ranges or cells is shortened: neighbours that differ least are merged into their mean. "
+            "exact=True prints all of them."
         )
     if any(isinstance(shape, Interaction) and shape.rules for shape in shapes) or in_words:
         lines.append(
-            "A rule counts in proportion to how far it fits, the product of its conditions: above 2..3 fits not at all "
-            "up to 2 and fully from 3 on. A missing or unknown value fits by the share of training rows that did."
+            "A rule counts in proportion to how well it fits, the product of its conditions: above 2..3 fits not at "
+            "all up to 2 and fully from 3 on. A missing or unknown value fits by the share of training rows that fit."
         )
     if in_words:
         lines += ["where", *(f"     {line}" for line in word_meanings(model, style.names))]
-    evidence = [(k, told) for k in model.condition_columns.tolist() if (told := evidence_text(model, k))]
+    evidence = [(k, text) for k in model.condition_columns.tolist() if (text := evidence_text(model, k))]
     if evidence:
         lines.append(
-            "Evidence is how much more often than usual the training rows of a value were of the class, as log-odds, "
-            "shrunken where they were few:"
+            "The evidence of a value compares how often its training rows have the class with the average, as "
+            "log-odds, shrunken where the rows are few:"
         )
-        lines += [f"     {style.names[k]}: {told}" for k, told in evidence]
+        lines += [f"     {style.names[k]}: {text}" for k, text in evidence]
     if not style.all_classes:
-        lines.append("Only the classes that are spoken of most are shown; all_classes=True shows all of them.")
+        lines.append("Only the classes with the largest weights are shown; all_classes=True shows all of them.")
     gated = model.gated_columns[: model.n_fading].tolist()
     ranges = [
-        f"{style.names[own]} {'..'.join(number_text(model.number(own, end)) for end in model.ranges[own].tolist())}"
-        for own in gated
-        if own not in categories
+        f"{style.names[item]} {'..'.join(number_text(model.number(item, end)) for end in model.ranges[item].tolist())}"
+        for item in gated
+        if item not in categories
     ]
     if ranges:
         margin = model.reading.gate_margin
         far = "one range" if margin == 1 else f"{number_text(margin)} ranges"
         lines.append(
-            f"Seen in training: {'; '.join(ranges)}. A value outside makes the whole sum count for less, in proportion "
-            f"to its distance, and for nothing {far} away, where the class frequencies are left."
+            f"Training range: {'; '.join(ranges)}. A value outside it makes the whole sum count less, in proportion to "
+            f"its distance; {far} away the sum counts nothing and the class frequencies remain."
         )
     if any(column in categories for column in gated):
         lines.append("A category that training did not have halves the whole sum.")
     if level := model.gated_columns[model.n_fading :].tolist():
-        told = listed([style.names[own] for own in level])
-        lines.append(f"A value of {told} outside of what training saw counts as the nearest one that it saw.")
+        text = listed([style.names[item] for item in level])
+        lines.append(f"A value of {text} outside the training range counts as the nearest value inside it.")
     return lines
 
 
@@ -319,7 +323,7 @@ def _how_to_apply(model: RuleModel, style: Style, shapes: Sequence[Curve | Inter
 _FITS = (
     "A rule fits by the product of its conditions. A number fits above 2..3 not at all up to 2, fully from 3 on, and"
     " in proportion between; below 2..3 the other way round; where both ends are the same number, that number fits. "
-    "A category fits by the number behind it. What a missing value and any other category fit by stands behind the "
+    "A category fits by the number after it. How well a missing value and any other category fit is written after the "
     "condition."
 )
 _CELLS = (
@@ -328,25 +332,25 @@ _CELLS = (
 )
 _RULES = {
     "dempster": (
-        "Rules are combined by Dempster's rule. Of a rule that fits by f, multiply 1 - f + f times the share of a "
-        "class over all rules: the class's product. Multiply 1 - f over all rules: what is left open. The belief in "
-        "a class is its product less what is left open, the ignorance is what is left open, both divided by their "
-        "sum; where the sum is 0 the ignorance is 1."
+        "Rules are combined by Dempster's rule. A rule that fits by f has the factor 1 - f + f times the share of a "
+        "class: multiply these over all rules, for each class. Multiply 1 - f over all rules: the open part. The "
+        "belief in a class is its product less the open part, and the ignorance is the open part, all divided by their "
+        "sum; where the sum is 0, the ignorance is 1."
     ),
     "vote": (
         "Rules vote. The belief in a class is the sum of fit times share of the class over all rules, divided by the"
         " sum of all fits where that is above 1. The ignorance is 1 less the sum of all fits, or 0."
     ),
     "cautious": (
-        "Of all rules the strongest counts. The odds of a class are the largest f / (1 - f) times share of the class"
+        "The strongest of all rules counts. The odds of a class are the largest f / (1 - f) times share of the class"
         " over all rules that fit by f, at most {most}. The belief in a class is its odds, the ignorance 1, both "
         "divided by their sum."
     ),
     "chain": (
-        "Along a path the strongest rule counts. A path is a rule that no longer rule begins with, together with all"
-        " rules that it begins with, all of which speak as its longest rule fits. The odds of a class are the largest "
-        "f / (1 - f) times share of the class over the rules of the path; f is the fit of the longest rule, at most "
-        "{most}, discounted by the weight of the rule that speaks. "
+        "Along a path the strongest rule counts. A path is a rule that is not the beginning of a longer one, "
+        "together with all rules that it begins with; all of them count as far as the longest one fits. The odds of a "
+        "class are the largest f / (1 - f) times share of the class over the rules of the path; f is the fit of the "
+        "longest rule, at most {most}, discounted by the weight of the rule itself. "
         "Paths are combined by Dempster's rule. Multiply, over all paths, 1 plus the odds of a class: the class's "
         "product. The belief in a class is its product less 1, the ignorance is 1, both divided by their sum."
     ),
@@ -366,7 +370,7 @@ def exact_lines(model: Any, names: Sequence[str], labels: Sequence[Any]) -> list
 def _(model: RuleModel, names: Sequence[str], labels: Sequence[Any]) -> list[str]:
     categories = model.category_names
     lines = [
-        "Begin with the prior and add the weights of each rule times how far it fits; the probabilities are in "
+        "Begin with the prior and add the weights of each rule times how well it fits; the probabilities are in "
         "proportion to exp(sum).",
         *([_CELLS] if model.curves is not None else []),
         _FITS,
@@ -404,9 +408,9 @@ def _exact_pictures(model: RuleModel, names: Sequence[str], labels: Sequence[Any
         columns = curves.term_columns[term]
         axes = [_exact_cells(model, curves, term, axis) for axis in range(len(columns))]
         lines.append(f"{'map' if len(axes) == 2 else 'curve'}: {' and '.join(_quoted(names[k]) for k in columns)}")
-        for cell, own in zip(product(*axes), curves.value[curves.cells(term)], strict=True):
+        for cell, item in zip(product(*axes), curves.value[curves.cells(term)], strict=True):
             if all(cell):
-                lines.append(f"     at {' and '.join(cell)}: {_by_class(own, labels)}")
+                lines.append(f"     at {' and '.join(cell)}: {_by_class(item, labels)}")
     return lines
 
 
@@ -418,8 +422,8 @@ def _exact_cells(model: RuleModel, curves: CurvesAndMaps, term: int, axis: int) 
     if curves.n_categories[column]:
         return ["missing", *map(_quoted, model.category_names[column]), "other"]
     ends = [-math.inf, *curves.cuts(term)[axis].tolist(), math.inf]
-    told = [exact_text(own) if math.isfinite(own) else f"{own}" for own in ends]
-    return ["missing", *(f"({low}, {high}]" for low, high in pairwise(told))]
+    texts = [exact_text(end) if math.isfinite(end) else f"{end}" for end in ends]
+    return ["missing", *(f"({low}, {high}]" for low, high in pairwise(texts))]
 
 
 @exact_lines.register
@@ -429,12 +433,12 @@ def _(model: TreeModel, names: Sequence[str], labels: Sequence[Any]) -> list[str
     lines.append("The probability of a class is its belief and an equal part of the ignorance.")
     if reading.support_gate:
         lines.append(
-            "Each condition is multiplied by its gate: of numbers 1 inside the range that was seen, less in proportion "
+            "Each condition is multiplied by its gate: for numbers 1 inside the training range, less in proportion "
             f"to the distance outside, 0 from {exact_text(reading.gate_margin)} times the length of the range on; "
             f"{_core.UNSEEN_GATE} for any other category; 1 for a missing value."
         )
     if reading.discount > 0:
-        lines.append("How far a rule fits is multiplied by how far it is believed.")
+        lines.append("The fit of a rule is multiplied by how far it is believed.")
     believed = model.reliability if reading.discount > 0 else None
     rules = _exact_rules(model, names, labels, reading.support_gate, believed)
     return [*lines, *_coded_lines(model, names), *rules]
@@ -448,7 +452,7 @@ def _exact_rules(
     for rule in statements(model):
         conditions = [_exact_condition(model, step, names, gated) for step in rule.path] or ["always"]
         lines.append(f"{rule.number:3d}. {'if ' if rule.path else ''}{conditions[0]}")
-        lines += [f"     and {own}" for own in conditions[1:]]
+        lines += [f"     and {condition}" for condition in conditions[1:]]
         by = "" if believed is None else f"; believed by {exact_text(float(believed[rule.node]))}"
         lines.append(f"     then {_by_class(rule.adds, labels)}{by}")
     return lines
@@ -475,16 +479,16 @@ def _derived_lines(model: Model, names: Sequence[str]) -> list[str]:
     """How columns that conditions read are computed from features."""
     lines = []
     for column in model.condition_columns.tolist():
-        own = model.derived[column - model.n_features] if column >= model.n_features else None
-        if own is None or isinstance(own, Missing):
+        derived = model.derived[column - model.n_features] if column >= model.n_features else None
+        if derived is None or isinstance(derived, Missing):
             continue
-        start = f"{_quoted(names[column])} is computed from {_quoted(names[own.feature])}: "
-        if isinstance(own, DateInRange):
-            lines.append(f"{start}a date outside {_range((own.first, own.last))} counts as missing")
-        elif isinstance(own, KnownDate):
-            lines.append(f"{start}a date before or after {_range((own.first, own.last))} counts as the nearest of both")
-        elif isinstance(own, DatePart):
-            lines.append(f"{start}its {own.part}")
+        start = f"{_quoted(names[column])} is computed from {_quoted(names[derived.feature])}: "
+        if isinstance(derived, DateInRange):
+            lines.append(f"{start}a date outside {_range((derived.first, derived.last))} counts as missing")
+        elif isinstance(derived, KnownDate):
+            lines.append(f"{start}a date before or after {_range((derived.first, derived.last))} counts as the nearest of both")
+        elif isinstance(derived, DatePart):
+            lines.append(f"{start}its {derived.part}")
         else:
             values, evidence = evidence_of_values(model, column) or ((), ())
             pairs = zip(values, np.asarray(evidence).tolist(), strict=True)
@@ -500,7 +504,7 @@ def _exact_condition(model: Model, node: int, names: Sequence[str], gated: bool)
     if feature in model.category_names:
         members = tree.memberships(node)
         known = zip(model.category_names[feature], members, strict=False)
-        fits = [f"{_quoted(category)} {exact_text(float(own))}" for category, own in known if not math.isnan(own)]
+        fits = [f"{_quoted(category)} {exact_text(float(item))}" for category, item in known if not math.isnan(item)]
         what = "is missing or known" if feature >= model.n_features else "is"
         return f"{name} {what} {', '.join(fits)} (missing or other {missing})"
     a, b, c, d = tree.trapezoid[node].tolist()
@@ -511,7 +515,9 @@ def _exact_condition(model: Model, node: int, names: Sequence[str], gated: bool)
 
 
 def _by_class(values: Floats, labels: Sequence[Any]) -> str:
-    return ", ".join(f"{_quoted(label)} {exact_text(float(own))}" for label, own in zip(labels, values, strict=True))
+    return ", ".join(
+        f"{_quoted(label)} {exact_text(float(value))}" for label, value in zip(labels, values, strict=True)
+    )
 
 
 def _range(ends: Floats | tuple[float, float]) -> str:
@@ -539,7 +545,7 @@ def rules_frame(
     inner: bool | None = None,
     backend: str | None = None,
 ) -> Any:
-    """Rules of a fitted classifier as a data frame with one row for each rule, strongest support first.
+    """Rules of a fitted classifier as a data frame with one row for each rule, those that apply to most rows first.
 
     Parameters
     ----------
@@ -673,21 +679,21 @@ def curves_frame(
     model = model_of(estimator, "curves_frame", RuleModel, "rules_frame")
     style = Style(model, *reader_names(model, feature_names, class_names))
     curves = model.curves
-    found: dict[str, list[Any]] = {name: [] for name in _CURVE_COLUMNS}
+    result: dict[str, list[Any]] = {name: [] for name in _CURVE_COLUMNS}
     value = np.zeros((0, len(style.classes))) if curves is None else curves.value
     for term in range(0 if curves is None else curves.n_terms):
         assert curves is not None
         columns = curves.term_columns[term]
         axes = [_axis_cells(style, curves, term, axis) for axis in range(len(columns))]
         support = curves.support[curves.cells(term)]
-        for cell, own in zip(product(*axes), support.tolist(), strict=True):
+        for cell, item in zip(product(*axes), support.tolist(), strict=True):
             names = [style.names[column] for column in columns]
             first, second = (*zip(names, cell, strict=True), ("", ("", math.nan, math.nan)))[:2]
             entries = (term + 1, "map" if len(columns) == 2 else "curve", first[0], *first[1], second[0], *second[1])
-            for name, entry in zip(_CURVE_COLUMNS, (*entries, own, own / support.sum()), strict=True):
-                found[name].append(entry)
+            for name, entry in zip(_CURVE_COLUMNS, (*entries, item, item / support.sum()), strict=True):
+                result[name].append(entry)
     weights = {f"v({label})": value[:, c].tolist() for c, label in enumerate(style.classes)}
-    return data_frame({**found, **weights}, backend)
+    return data_frame({**result, **weights}, backend)
 
 
 _CURVE_COLUMNS = (
@@ -703,7 +709,7 @@ def _axis_cells(style: Style, curves: CurvesAndMaps, term: int, axis: int) -> li
     if texts.names:
         return [(texts.text([cell]), math.nan, math.nan) for cell in range(n_cells)]
     ends = [-math.inf, *curves.cuts(term)[axis].tolist(), math.inf]
-    return [("missing", math.nan, math.nan), *((texts.text([k + 1]), *own) for k, own in enumerate(pairwise(ends)))]
+    return [("missing", math.nan, math.nan), *((texts.text([k + 1]), *item) for k, item in enumerate(pairwise(ends)))]
 
 
 def splits_frame(
@@ -791,12 +797,12 @@ def overview(
     >>> X, y = load_iris(return_X_y=True)
     >>> clf = FERLClassifier(random_state=0).fit(X[::2], y[::2])
     >>> print(overview(clf, X[1::2], y[1::2]).accuracy.section.lines[0])
-    Accuracy is 94.7 % on 75 rows. Always answering 0 would be right for 33.3 % of them.
+    Accuracy is 94.7 % on 75 rows. Always predicting 0 would be right for 33.3 % of them.
     """
     page = read_overview(model_of(estimator, "overview").with_names(feature_names))
     if X is None and y is None:
         return page
     if X is None or y is None:
         raise ValueError(f"{'X' if X is None else 'y'} is None; give rows and their labels, or neither.")
-    told = [own.label for own in page.classes]
-    return replace(page, accuracy=read_accuracy(np.asarray(y), estimator.predict(X), told))
+    texts = [item.label for item in page.classes]
+    return replace(page, accuracy=read_accuracy(np.asarray(y), estimator.predict(X), texts))

@@ -116,8 +116,8 @@ def metrics_by_group(
     --------
     >>> from ferl.metrics import metrics_by_group
     >>> truth, answer = ["no", "yes", "yes", "no"], ["no", "no", "yes", "no"]
-    >>> for own in metrics_by_group(truth, answer, ["f", "f", "m", "m"], ["no", "yes"]):
-    ...     print(own.group, own.n_rows, own.accuracy, own.recall)
+    >>> for one in metrics_by_group(truth, answer, ["f", "f", "m", "m"], ["no", "yes"]):
+    ...     print(one.group, one.n_rows, one.accuracy, one.recall)
     f 2 0.5 (1.0, 0.0)
     m 2 1.0 (1.0, 1.0)
     """
@@ -282,7 +282,7 @@ def _rates(
     rows = np.bincount(truth[truth >= 0], minlength=n_classes)
     hits = np.bincount(label[truth == label], minlength=n_classes)
     recall = tuple(float(hits[c] / rows[c]) if rows[c] else None for c in range(n_classes))
-    missed = [None if own is None else 1 - own for own in recall]
+    missed = [None if item is None else 1 - item for item in recall]
     return GroupMetrics(
         group=name,
         n_rows=n_rows,

@@ -191,7 +191,10 @@ class Comparison(Readable):
                 (spoken(one.feature), f"{one.a:.2f}", f"{one.b:.2f}", f"{one.difference:.2f}")
                 for one in self.features[:MAX_FEATURES]
             )
-            note = "The mean log-odds by which a feature moves two classes apart; last, by how much the models differ."
+            note = (
+                "The mean log-odds by which a feature moves two classes apart; the last column applies this to the "
+                "difference of both models."
+            )
             page.append(Section("Features", (Table(("feature", a, b, "difference"), used), note)))
         return page
 

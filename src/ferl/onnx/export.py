@@ -113,11 +113,11 @@ def to_onnx(
         raise ValueError(f"novelty is {novelty!r}; it must be True, False, 'neighbour' or 'residual'.")
     measure = None if novelty is False else chosen_measure(fitted.tree, None if novelty is True else novelty)
     inputs, table = _add_inputs(graph, fitted, dtype)
-    found = _finished(graph, fitted, _answers(fitted, graph, table, evidence, measure, contributions))
-    names = [name for name in OUTPUTS[fitted.kind] if name in found]
+    result = _finished(graph, fitted, _answers(fitted, graph, table, evidence, measure, contributions))
+    names = [name for name in OUTPUTS[fitted.kind] if name in result]
     for name in names:
         is_cast = dtype != "float64" and name not in ("label", "set")
-        graph.name(graph.cast(found[name], dtype) if is_cast else found[name], name)
+        graph.name(graph.cast(result[name], dtype) if is_cast else result[name], name)
     outputs = [_declared_output(graph, fitted, name, dtype) for name in names]
     helper = graph.onnx.helper
     model: ModelProto = helper.make_model(
@@ -137,7 +137,7 @@ def to_onnx(
         "features": json.dumps(fitted.feature_names(), ensure_ascii=False),
     }
     if (columns := column_inputs(fitted)) is not None:
-        properties["inputs"] = json.dumps({own.name: own.form for own in columns}, ensure_ascii=False)
+        properties["inputs"] = json.dumps({column.name: column.form for column in columns}, ensure_ascii=False)
     helper.set_model_props(model, properties)
     return model
 
@@ -166,25 +166,25 @@ def _(
             "contributions=True needs rules, whose weights add up, and this is a tree. Leave it out, or fit a "
             "FERLClassifier."
         )
-    found = trees.tree_answers(graph, model, table, measure)
-    code = graph("ArgMax", found["pignistic"], axis=0, keepdims=0)
+    result = trees.tree_answers(graph, model, table, measure)
+    code = graph("ArgMax", result["pignistic"], axis=0, keepdims=0)
     if model.usual_class:  # else ArgMax has the first of equals where nothing fires
-        is_known = graph("Greater", graph("ReduceMax", found["belief"], axes=[0], keepdims=0), 0.0)
+        is_known = graph("Greater", graph("ReduceMax", result["belief"], axes=[0], keepdims=0), 0.0)
         code = graph("Where", is_known, code, np.array(model.usual_class))
-    found["code"] = code
+    result["code"] = code
     if evidence:
-        largest = graph("ReduceMax", found["belief"], axes=[0], keepdims=1)
-        return found | {"set": graph("GreaterOrEqual", found["plausibility"], graph("Sub", largest, _core.TIE))}
-    return {name: own for name, own in found.items() if name in ("code", "pignistic", "novelty")}
+        largest = graph("ReduceMax", result["belief"], axes=[0], keepdims=1)
+        return result | {"set": graph("GreaterOrEqual", result["plausibility"], graph("Sub", largest, _core.TIE))}
+    return {name: item for name, item in result.items() if name in ("code", "pignistic", "novelty")}
 
 
-def _finished(graph: Graph, model: Model, found: dict[str, Value]) -> dict[str, Value]:
+def _finished(graph: Graph, model: Model, result: dict[str, Value]) -> dict[str, Value]:
     """All outputs, rows first; the label follows from the others."""
-    code = found.pop("code", None) or graph("ArgMax", found["probability"], axis=0, keepdims=0)
-    done = {name: own for name, own in found.items() if name in ("contributions", "novelty")}
-    for name, own in found.items():
+    code = result.pop("code", None) or graph("ArgMax", result["probability"], axis=0, keepdims=0)
+    done = {name: item for name, item in result.items() if name in ("contributions", "novelty")}
+    for name, item in result.items():
         if name not in done:
-            done[name] = graph.remove_axis(own, 0) if name in _PER_ROW else graph("Transpose", own, perm=[1, 0])
+            done[name] = graph.remove_axis(item, 0) if name in _PER_ROW else graph("Transpose", item, perm=[1, 0])
     return done | {"label": graph("Gather", _labels(model.classes), code)}
 
 
@@ -209,8 +209,8 @@ def _declared_output(graph: Graph, model: Model, name: str, dtype: str) -> Any:
     width = [] if name in _PER_ROW else [len(model.classes)]
     if name == "contributions" and isinstance(model, RuleModel):
         width = [len(model.term_columns) + 1, *width]
-    own: Any = {"label": object if labels.dtype.kind in "OUT" else labels.dtype, "set": bool}.get(name, dtype)
-    return graph.declared(name, own, ["n_rows", *width])
+    output_type: Any = {"label": object if labels.dtype.kind in "OUT" else labels.dtype, "set": bool}.get(name, dtype)
+    return graph.declared(name, output_type, ["n_rows", *width])
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -276,7 +276,7 @@ def _input(name: str, categories: NDArray[Any] | None, label: str, kind: ColumnK
         known, missing = tuple(categories.tolist()), ""
         while missing in known:
             missing = f"<{missing}>" if missing else "<missing>"
-        return Input(name, "text", known, missing, tuple(own for own in kind.missing if own != missing))
+        return Input(name, "text", known, missing, tuple(item for item in kind.missing if item != missing))
     if categories.dtype.kind == "i" and np.abs(categories.astype(object)).max() > _LARGEST_EXACT:
         raise ValueError(
             f"{label} holds integers beyond 2**53 as categories, such as {categories.tolist()[-1]}; ONNX compares them "
@@ -328,19 +328,21 @@ def onnx_inputs(clf: FERLClassifier, X: ArrayLike, *, dtype: str = "float64") ->
     inputs = column_inputs(model)
     if inputs is None:
         return {MATRIX: np.ascontiguousarray(rows, dtype=dtype)}
-    return {own.name: _fed(own, rows[:, feature], dtype)[:, None] for feature, own in enumerate(inputs)}
+    return {
+        one_input.name: _fed(one_input, rows[:, feature], dtype)[:, None] for feature, one_input in enumerate(inputs)
+    }
 
 
-def _fed(own: Input, column: Floats, dtype: str) -> NDArray[Any]:
-    if own.kind == "number":
+def _fed(item: Input, column: Floats, dtype: str) -> NDArray[Any]:
+    if item.kind == "number":
         return column.astype(dtype)
-    codes = np.where(np.isnan(column), len(own.categories) + 1, column).astype(np.intp)
-    if own.kind == "code":
-        return np.array([*own.categories, np.inf, np.nan])[codes]  # categories are finite
-    unseen = own.missing
-    while unseen == own.missing or unseen in own.categories:
+    codes = np.where(np.isnan(column), len(item.categories) + 1, column).astype(np.intp)
+    if item.kind == "code":
+        return np.array([*item.categories, np.inf, np.nan])[codes]  # categories are finite
+    unseen = item.missing
+    while unseen == item.missing or unseen in item.categories:
         unseen += "?"
-    return np.array([*own.categories, unseen, own.missing], dtype=object)[codes]
+    return np.array([*item.categories, unseen, item.missing], dtype=object)[codes]
 
 
 def _check_dtype(dtype: str) -> None:
@@ -360,34 +362,36 @@ def _add_inputs(graph: Graph, model: Model, dtype: str) -> tuple[list[Any], Valu
     if inputs is None:
         inputs, width = [Input(MATRIX, "number", means="numbers")], model.n_features
     types = {"number": dtype, "code": "float64", "text": "object"}
-    declared = [graph.declared(own.name, types[own.kind], ["n_rows", width], own.form) for own in inputs]
-    table = graph.join([_encoded(graph, own, dtype) for own in inputs], axis=1)
-    derived = [add_derived(graph, own, graph.take(table, [own.feature], axis=1)) for own in model.derived]
+    declared = [
+        graph.declared(one_input.name, types[one_input.kind], ["n_rows", width], one_input.form) for one_input in inputs
+    ]
+    table = graph.join([_encoded(graph, one_input, dtype) for one_input in inputs], axis=1)
+    derived = [add_derived(graph, item, graph.take(table, [item.feature], axis=1)) for item in model.derived]
     return declared, graph.join([table, *derived], axis=1)
 
 
-def _encoded(graph: Graph, own: Input, dtype: str) -> Value:
+def _encoded(graph: Graph, item: Input, dtype: str) -> Value:
     """A column as :meth:`ferl._tables.Schema.encode` gives it, shape (n_samples, 1)."""
-    if own.kind == "number":
-        return own.name if dtype == "float64" else graph.cast(own.name, "float64")
-    if own.kind == "text":
+    if item.kind == "number":
+        return item.name if dtype == "float64" else graph.cast(item.name, "float64")
+    if item.kind == "text":
         code = graph(
             "LabelEncoder",
-            own.name,
+            item.name,
             domain="ai.onnx.ml",
-            keys_strings=[*own.categories, own.missing, *own.markers],
-            values_int64s=[*range(len(own.categories)), *([-1] * (1 + len(own.markers)))],
-            default_int64=len(own.categories),
+            keys_strings=[*item.categories, item.missing, *item.markers],
+            values_int64s=[*range(len(item.categories)), *([-1] * (1 + len(item.markers)))],
+            default_int64=len(item.categories),
         )
         code = graph.cast(code, "float64")
         # A feature without any category in training is missing everywhere.
-        is_missing = graph("Less", code, 0.0 if own.categories else 1.0)
+        is_missing = graph("Less", code, 0.0 if item.categories else 1.0)
         return graph("Where", is_missing, np.nan, code)
-    same = graph.cast(graph("Equal", own.name, np.array([own.categories])), "float64")
+    same = graph.cast(graph("Equal", item.name, np.array([item.categories])), "float64")
     # The last column: what no category before it equals.
     ruled_out = graph("Sub", 1.0, graph("ReduceMax", same, axes=[1], keepdims=1))
     code = graph.cast(graph("ArgMax", graph.join([same, ruled_out], axis=1), axis=1, keepdims=1), "float64")
-    return graph("Where", graph("IsNaN", own.name), np.nan, code)
+    return graph("Where", graph("IsNaN", item.name), np.nan, code)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -395,41 +399,41 @@ def _encoded(graph: Graph, own: Input, dtype: str) -> Value:
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def add_derived(graph: Graph, own: Derived, values: Value) -> Value:
+def add_derived(graph: Graph, derived: Derived, values: Value) -> Value:
     """A derived column from the values of its feature; both have the shape (n_rows, 1)."""
-    if isinstance(own, Missing):
+    if isinstance(derived, Missing):
         return graph.cast(graph("IsNaN", values), "float64")
-    if isinstance(own, CategoryEvidence):
-        n = len(own.evidence) - 1
+    if isinstance(derived, CategoryEvidence):
+        n = len(derived.evidence) - 1
         code = graph("Where", graph("IsNaN", values), n + 1.0, values)  # n: what training did not have
-        table = np.array([*own.evidence[:n], 0.0, own.evidence[n]])
+        table = np.array([*derived.evidence[:n], 0.0, derived.evidence[n]])
         return graph("Gather", table, graph.cast(code, "int64"), axis=0)
-    if isinstance(own, DateInRange):
-        inside = graph("And", graph("GreaterOrEqual", values, own.first), graph("LessOrEqual", values, own.last))
+    if isinstance(derived, DateInRange):
+        inside = graph("And", graph("GreaterOrEqual", values, derived.first), graph("LessOrEqual", values, derived.last))
         return graph("Where", inside, values, np.nan)
-    if isinstance(own, KnownDate):
-        return graph("Where", graph("IsNaN", values), np.nan, graph.between(values, own.first, own.last))
+    if isinstance(derived, KnownDate):
+        return graph("Where", graph("IsNaN", values), np.nan, graph.between(values, derived.first, derived.last))
     is_known = graph("LessOrEqual", graph("Abs", values), MOST_DAYS)
     days = graph("Where", is_known, values, 0.0)
-    if isinstance(own, DayEvidence):
-        return _day(graph, own, is_known, graph("Floor", days))
-    if isinstance(own, DatePart):
-        return graph("Where", is_known, _part(graph, own.part, days), np.nan)
-    raise TypeError(f"{type(own).__name__} has no form in ONNX. Use the model in Python.")
+    if isinstance(derived, DayEvidence):
+        return _day(graph, derived, is_known, graph("Floor", days))
+    if isinstance(derived, DatePart):
+        return graph("Where", is_known, _part(graph, derived.part, days), np.nan)
+    raise TypeError(f"{type(derived).__name__} has no form in ONNX. Use the model in Python.")
 
 
-def _day(graph: Graph, own: DayEvidence, is_known: Value, whole: Value) -> Value:
+def _day(graph: Graph, day_evidence: DayEvidence, is_known: Value, whole: Value) -> Value:
     """The evidence of a day; days outside the training range come first or last in the table."""
-    first, n = int(own.days[0]), int(own.days[-1]) - int(own.days[0]) + 1
+    first, n = int(day_evidence.days[0]), int(day_evidence.days[-1]) - int(day_evidence.days[0]) + 1
     if n > _MOST_LISTED:
-        same = graph.cast(graph("Equal", whole, own.days[None, :].astype(np.float64)), "float64")
-        found = graph.total(graph("Mul", same, own.evidence[None, :]), axis=1)
+        same = graph.cast(graph("Equal", whole, day_evidence.days[None, :].astype(np.float64)), "float64")
+        result = graph.total(graph("Mul", same, day_evidence.evidence[None, :]), axis=1)
     else:
         table = np.zeros(n + 2)
-        table[own.days - first + 1] = own.evidence
+        table[day_evidence.days - first + 1] = day_evidence.evidence
         place = graph.between(graph("Sub", whole, first - 1.0), 0.0, n + 1.0)
-        found = graph("Gather", table, graph.cast(place, "int64"), axis=0)
-    return graph("Where", is_known, found, 0.0)
+        result = graph("Gather", table, graph.cast(place, "int64"), axis=0)
+    return graph("Where", is_known, result, 0.0)
 
 
 def _part(graph: Graph, part: str, days: Value) -> Value:

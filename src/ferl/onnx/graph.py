@@ -173,7 +173,9 @@ class Graph:
         before = [self.new_name("state") for _ in states]
         row = [self.new_name("row") for _ in rows]
         after = step(body, before, row)
-        inputs, outputs = ([body.declared(own, "float32", None) for own in names] for names in ([*before, *row], after))
+        inputs, outputs = (
+            [body.declared(name, "float32", None) for name in names] for names in ([*before, *row], after)
+        )
         proto = body.proto(self.new_name("body"), inputs, outputs)
         return self.several("Scan", len(states), *states, *rows, body=proto, num_scan_inputs=len(rows))
 
@@ -362,19 +364,19 @@ def number_fit(graph: Graph, tree: FuzzyTree, rows: Rows, nodes: NDArray[np.intp
     return graph("Where", rows.missing_in(feature), share, known)
 
 
-def _side_fit(graph: Graph, x: Value, own: Side) -> Value:
-    climb = graph("Mul", graph("Sub", x, own.start), own.slope)
-    fit = graph.between(graph("Add", climb, own.base) if own.base.any() else climb, 0.0, 1.0)
-    if own.is_upright.any():
-        fit = graph("Where", own.is_upright, graph.cast(graph("Greater", climb, 0.0), "float64"), fit)
+def _side_fit(graph: Graph, x: Value, side: Side) -> Value:
+    climb = graph("Mul", graph("Sub", x, side.start), side.slope)
+    fit = graph.between(graph("Add", climb, side.base) if side.base.any() else climb, 0.0, 1.0)
+    if side.is_upright.any():
+        fit = graph("Where", side.is_upright, graph.cast(graph("Greater", climb, 0.0), "float64"), fit)
     return fit
 
 
 def _number_gate(graph: Graph, tree: FuzzyTree, rows: Rows, nodes: NDArray[np.intp], margin: float) -> Value:
     """Gates; the two sides of a split have the same one, which is computed once."""
     gates = closed_if_empty(tree.compiled(margin).gate[nodes])
-    own, which = np.unique(np.column_stack([tree.feature[nodes], gates]).T, axis=1, return_inverse=True)
-    return graph.take(gate_openness(graph, rows, own[0].astype(np.intp), own[1:, :, None]), which.ravel())
+    distinct, which = np.unique(np.column_stack([tree.feature[nodes], gates]).T, axis=1, return_inverse=True)
+    return graph.take(gate_openness(graph, rows, distinct[0].astype(np.intp), distinct[1:, :, None]), which.ravel())
 
 
 def gate_openness(graph: Graph, rows: Rows, columns: NDArray[Any], gates: Floats) -> Value:
@@ -385,7 +387,7 @@ def gate_openness(graph: Graph, rows: Rows, columns: NDArray[Any], gates: Floats
 def category_tables(graph: Graph, tree: FuzzyTree, rows: Rows, nodes: NDArray[np.intp]) -> tuple[Floats, Floats, Value]:
     """Memberships and gates as tables, and where each row looks: a node's categories, then unseen, then missing."""
     fits, gates = category_lists(tree, nodes)
-    sizes = np.array([len(own) for own in fits])
+    sizes = np.array([len(fit) for fit in fits])
     begin = np.cumsum(sizes) - sizes
     feature = tree.feature[nodes]
     code = graph("Where", rows.missing_in(feature), (sizes - 1.0)[:, None], rows.values_of(feature))
@@ -415,30 +417,30 @@ class Firings:
 
 def add_firings(graph: Graph, tree: FuzzyTree, rows: Rows, conditions: Conditions | None, gated: bool) -> Firings:
     """Firings of all nodes: parent's firing times membership times gate. No ``conditions``: the root alone."""
-    found = [graph("Expand", np.ones((1, 1)), rows.shape(1))]
+    result = [graph("Expand", np.ones((1, 1)), rows.shape(1))]
     index = np.zeros(tree.n_nodes, dtype=np.int64)
     if conditions is None:
-        return Firings(found[0], index)
+        return Firings(result[0], index)
     factor = conditions.fit
     if gated and conditions.gate is not None:
         factor = graph("Mul", factor, conditions.gate)
     above = np.zeros(tree.n_nodes, dtype=np.int64)  # indices among the nodes of one depth
     begin = 1
     for nodes in nodes_by_depth(tree.parent):
-        parents = graph.take(found[-1], above[tree.parent[nodes]])
-        found.append(graph("Mul", parents, graph.take(factor, conditions.index[nodes])))
+        parents = graph.take(result[-1], above[tree.parent[nodes]])
+        result.append(graph("Mul", parents, graph.take(factor, conditions.index[nodes])))
         above[nodes] = np.arange(len(nodes))
         index[nodes] = begin + above[nodes]
         begin += len(nodes)
-    return Firings(graph.join(found), index)
+    return Firings(graph.join(result), index)
 
 
 def category_lists(tree: FuzzyTree, nodes: NDArray[np.intp]) -> tuple[list[Floats], list[Floats]]:
     """Memberships and gates of nodes on categories: for each category, then for unseen, then for missing ones."""
     fits, gates = [], []
     for node in nodes:
-        own, share = tree.memberships(int(node)), tree.share[node]
-        is_seen = ~np.isnan(own)
-        fits.append(np.array([*np.where(is_seen, own, share), share, share]))
+        memberships, share = tree.memberships(int(node)), tree.share[node]
+        is_seen = ~np.isnan(memberships)
+        fits.append(np.array([*np.where(is_seen, memberships, share), share, share]))
         gates.append(np.array([*np.where(is_seen, 1.0, _core.UNSEEN_GATE), _core.UNSEEN_GATE, 1.0]))
     return fits, gates

@@ -63,8 +63,8 @@ def pairs_of_firings(graph: Graph, tree: FuzzyTree, conditions: Conditions | Non
         is_child = (tree.parent[nodes][None, :] == groups[:, None]).astype(np.float32)
         fits = graph.cast(graph("Greater", conditions.fit, 0.0), "float32")
         is_end = graph("And", is_end, graph("Less", graph("MatMul", is_child, fits), np.float32(0.5)))
-    found = graph("NonZero", graph("Transpose", is_end, perm=[1, 0]))
-    return Pairs(*(graph.remove_axis(own, 0) for own in graph.several("Split", 2, found, np.array([1, 1]))))
+    result = graph("NonZero", graph("Transpose", is_end, perm=[1, 0]))
+    return Pairs(*(graph.remove_axis(item, 0) for item in graph.several("Split", 2, result, np.array([1, 1]))))
 
 
 def add_neighbour_distance(graph: Graph, tree: FuzzyTree, rows: Rows, pairs: Pairs) -> Value:
@@ -79,10 +79,10 @@ def add_neighbour_distance(graph: Graph, tree: FuzzyTree, rows: Rows, pairs: Pai
 
 def _exemplars(tree: FuzzyTree, groups: NDArray[np.intp]) -> NDArray[np.int64]:
     """Exemplars that are compared with at each node, filled up with the last of them."""
-    own = tree.profile.exemplar[tree.exemplar_group[groups]].astype(np.int64)
-    count = (own >= 0).sum(axis=1)
+    exemplars = tree.profile.exemplar[tree.exemplar_group[groups]].astype(np.int64)
+    count = (exemplars >= 0).sum(axis=1)
     last = np.minimum(np.arange(count.max()), count[:, None] - 1)
-    return np.asarray(np.take_along_axis(own, last, axis=1))
+    return np.asarray(np.take_along_axis(exemplars, last, axis=1))
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -131,17 +131,17 @@ def _adding(pairs: Pairs, of_numbers: bool) -> _Step:
     """A step that adds the next of its features to each state; each has three rows."""
 
     def step(body: Graph, states: Sequence[Value], rows: Sequence[Value]) -> list[Value]:
-        found = []
+        result = []
         for index, state in enumerate(states):
             exemplars, values, counted = rows[3 * index : 3 * index + 3]
-            own = body("Gather", exemplars, pairs.group)
+            exemplar = body("Gather", exemplars, pairs.group)
             x, weight = (body.insert_axis(body("Gather", row, pairs.row), 1) for row in (values, counted))
             if of_numbers:
-                away = body("Abs", body("Sub", own, x))
+                away = body("Abs", body("Sub", exemplar, x))
             else:
-                away = body.cast(body("Not", body("Equal", own, x)), "float32")
-            found.append(body("Add", state, body("Mul", away, weight)))
-        return found
+                away = body.cast(body("Not", body("Equal", exemplar, x)), "float32")
+            result.append(body("Add", state, body("Mul", away, weight)))
+        return result
 
     return step
 
@@ -154,7 +154,7 @@ def _nearest(
     lane = graph("ArgMin", distance, axis=1, keepdims=0)
     at = graph("Add", graph("Mul", pairs.group, np.array(exemplar.shape[1])), lane)
     number = graph.look_up(exemplar.ravel(), at)
-    ends = graph.join([graph.insert_axis(own, 1) for own in (pairs.row, pairs.group)], axis=1)
+    ends = graph.join([graph.insert_axis(item, 1) for item in (pairs.row, pairs.group)], axis=1)
     shape = graph.join([n_rows, graph.constant(np.array([len(exemplar)]))])
     by_group = graph("ScatterND", graph("Expand", np.full((1, 1), np.inf, dtype=np.float32), shape), ends, least)
     numbers = graph("ScatterND", graph("Expand", np.zeros((1, 1), dtype=np.int64), shape), ends, number)

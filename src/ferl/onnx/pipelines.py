@@ -60,8 +60,8 @@ def _declare_outputs(operator: Any) -> None:
     _check_features(operator)
     shapes.calculate_linear_classifier_output_shapes(operator)
     # Dictionaries of probabilities have single precision in ONNX.
-    maps = [own for own in operator.scope_inst.operators.values() if own.type == "SklearnZipMap"]
-    is_map = any(given is operator.outputs[1] for own in maps for given in own.inputs)
+    maps = [item for item in operator.scope_inst.operators.values() if item.type == "SklearnZipMap"]
+    is_map = any(given is operator.outputs[1] for one_map in maps for given in one_map.inputs)
     kind = types.DoubleTensorType if _is_double(operator) and not is_map else types.FloatTensorType
     operator.outputs[1].set_type(kind(operator.outputs[1].type.shape))
 
@@ -69,7 +69,7 @@ def _declare_outputs(operator: Any) -> None:
 def _check_features(operator: Any) -> None:
     """Refuse text: a step of a pipeline has one matrix for all features."""
     inputs = column_inputs(model_of(operator.raw_operator, "register_converters")) or []
-    texts = [own.name for own in inputs if own.kind == "text"]
+    texts = [one_input.name for one_input in inputs if one_input.kind == "text"]
     if texts:
         raise ValueError(
             f"{', '.join(texts)} came to the classifier as text, and steps of a converted pipeline exchange numbers. "
@@ -109,19 +109,19 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     else:
         doubles = scope.get_unique_variable_name("codes")
         connect("Cast", matrix, doubles, to=types.DOUBLE)
-        for feature, own in enumerate(inputs):
-            source = matrix if own.kind == "number" else doubles
+        for feature, one_input in enumerate(inputs):
+            source = matrix if one_input.kind == "number" else doubles
             index = scope.get_unique_variable_name("feature")
             container.add_initializer(index, types.INT64, [1], [feature])
-            connect("Gather", [source, index], prefix + own.name, axis=1)
+            connect("Gather", [source, index], prefix + one_input.name, axis=1)
     container.nodes.extend(graph.node)
     container.initializers.extend(graph.initializer)
-    container.node_domain_version_pair_sets.update((own.domain, own.version) for own in model.opset_import)
+    container.node_domain_version_pair_sets.update((item.domain, item.version) for item in model.opset_import)
     label, probability = operator.outputs
-    found = next(own.name for own in graph.output if own.name.endswith(("/probability", "/pignistic")))
+    result = next(item.name for item in graph.output if item.name.endswith(("/probability", "/pignistic")))
     is_wide = isinstance(probability.type, import_module("skl2onnx.common.data_types").DoubleTensorType)
     connect("Identity", f"{prefix}label", label.full_name)
-    connect("Cast", found, probability.full_name, to=types.DOUBLE if is_wide else types.FLOAT)
+    connect("Cast", result, probability.full_name, to=types.DOUBLE if is_wide else types.FLOAT)
 
 
 def _check_opset(target: int) -> None:

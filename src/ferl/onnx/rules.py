@@ -75,23 +75,27 @@ def rule_answers(
     compares = measure == "neighbour" or (evidence and model.tree.profile.has_exemplars)
     rows, gated = add_rows(graph, table, model, reads_all=measure is not None or compares), model.gated_columns
     added = [add_terms(block, graph, model, rows) for block in model.terms]
-    fading, level = (_support(graph, model, rows, own) for own in (gated[: model.n_fading], gated[model.n_fading :]))
+    fading, level = (_support(graph, model, rows, item) for item in (gated[: model.n_fading], gated[model.n_fading :]))
     support = graph("Mul", fading, level) if fading is not None and level is not None else fading or level
     sums, size = _scores(graph, model, rows, added, fading)
     scores = sums if fading is None else graph("Add", sums, _base(graph, model, fading))
     distance = _usual_distance(graph, model, rows) if compares else None
     probability = _probability(graph, scores, len(model.classes))
-    found = {"scores": scores, "conflict": _conflict(graph, sums, size, len(model.classes)), "probability": probability}
+    result = {
+        "scores": scores,
+        "conflict": _conflict(graph, sums, size, len(model.classes)),
+        "probability": probability,
+    }
     if evidence:
         n_behind = _rows_behind(graph, model, rows, added, distance)
-        found |= _evidence(graph, probability, n_behind, support, len(model.classes))
+        result |= _evidence(graph, probability, n_behind, support, len(model.classes))
     if contributions:
-        found["contributions"] = _contributions(graph, model, rows, added, fading)
+        result["contributions"] = _contributions(graph, model, rows, added, fading)
     if measure == "neighbour" and distance is not None:
-        found["novelty"] = graph("Add", distance, graph("Mul", _entropy(graph, scores), ENTROPY_SHARE))
+        result["novelty"] = graph("Add", distance, graph("Mul", _entropy(graph, scores), ENTROPY_SHARE))
     elif measure is not None:
-        found["novelty"] = _residual(graph, model, rows, support)
-    return found
+        result["novelty"] = _residual(graph, model, rows, support)
+    return result
 
 
 def _scores(graph: Graph, model: RuleModel, rows: Rows, added: list[Added], fading: Value | None) -> list[Value]:
@@ -118,7 +122,7 @@ def _contributions(graph: Graph, model: RuleModel, rows: Rows, added: list[Added
     prior = graph("Expand", model.prior[None, None], shape)
     if fading is not None:
         fades = graph.insert_axis(graph("Transpose", fading, perm=[1, 0]), 2)
-        parts, base = [graph("Mul", own, fades) for own in parts], graph("Sub", 1.0, fades)
+        parts, base = [graph("Mul", part, fades) for part in parts], graph("Sub", 1.0, fades)
         prior = graph("Add", graph("Mul", prior, fades), graph("Mul", base, model.base[None, None]))
     return graph.join([*parts, prior], axis=1)
 
@@ -132,8 +136,8 @@ def _support(graph: Graph, model: RuleModel, rows: Rows, columns: Ints) -> Value
     holds_numbers = n_categories == 0
     gates = []
     if holds_numbers.any():
-        own = model.scores.gate[np.isin(model.gated_columns, columns[holds_numbers])].T[:, :, None]
-        gates.append(gate_openness(graph, rows, columns[holds_numbers], own))
+        ends = model.scores.gate[np.isin(model.gated_columns, columns[holds_numbers])].T[:, :, None]
+        gates.append(gate_openness(graph, rows, columns[holds_numbers], ends))
     if not holds_numbers.all():
         columns, n_categories = columns[~holds_numbers], n_categories[~holds_numbers]
         is_seen = graph("Less", rows.values_of(columns), n_categories.astype(np.float64)[:, None])
@@ -162,8 +166,8 @@ def _(block: Rules, graph: Graph, model: RuleModel, rows: Rows) -> Added:
     table = np.column_stack([block.weight, np.abs(block.weight).sum(axis=1)]).T
     sums: Value | None = None
     for rules, phi in firings:
-        own = graph("MatMul", table[:, rules], phi)
-        sums = own if sums is None else graph("Add", sums, own)
+        part = graph("MatMul", table[:, rules], phi)
+        sums = part if sums is None else graph("Add", sums, part)
 
     order = np.concatenate([rules for rules, _ in firings])
 
@@ -194,15 +198,15 @@ def _firings(block: Rules, graph: Graph, tree: FuzzyTree, rows: Rows) -> list[tu
         fits.append(graph("Gather", table, at))
     fit = graph.join(fits)
     paths = [condition_of[tree.path(node)] for node in block.node.tolist()]
-    found = []
+    result = []
     for length in sorted({len(path) for path in paths}):
         rules = np.array([rule for rule, path in enumerate(paths) if len(path) == length])
         factors = np.array([paths[rule] for rule in rules]).T
         phi = graph.take(fit, factors[0])
         for factor in factors[1:]:
             phi = graph("Mul", phi, graph.take(fit, factor))
-        found.append((rules, phi))
-    return found
+        result.append((rules, phi))
+    return result
 
 
 @add_terms.register
@@ -210,22 +214,22 @@ def _(block: CurvesAndMaps, graph: Graph, model: RuleModel, rows: Rows) -> Added
     """The values of the cells that rows are in, and the leverage of the thinnest of them."""
     bin_of = {column: _bins(block, graph, rows, column) for column in block.cuts_of_column}
     value = np.column_stack([block.value, np.abs(block.value).sum(axis=1)])
-    found: list[Value] = []
+    result: list[Value] = []
     cells: list[Value] = []
     for term, columns in enumerate(block.term_columns):
         cell: Value | None = None
         for column, step in zip(columns, block.steps(term), strict=True):
-            own = graph.look_up(step.astype(np.int64), bin_of[column])
-            cell = own if cell is None else graph("Add", cell, own)
+            part = graph.look_up(step.astype(np.int64), bin_of[column])
+            cell = part if cell is None else graph("Add", cell, part)
         assert cell is not None
-        found.append(graph("Gather", value[block.cells(term)], cell, axis=0))
+        result.append(graph("Gather", value[block.cells(term)], cell, axis=0))
         cells.append(cell)
-    total = found[0]
-    for own in found[1:]:
-        total = graph("Add", total, own)
+    total = result[0]
+    for part in result[1:]:
+        total = graph("Add", total, part)
 
     def parts() -> Value:
-        every = graph.join([graph.insert_axis(own, 1) for own in found], axis=1)
+        every = graph.join([graph.insert_axis(item, 1) for item in result], axis=1)
         return graph.take(every, np.arange(block.value.shape[1]), axis=2)
 
     def leverage() -> Value:
@@ -278,8 +282,8 @@ def _case_distances(block: Cases, graph: Graph, rows: Rows) -> Value:
             away = graph("Where", graph("Equal", x, kept[None]), 0.0, 1.0)
         else:
             away = graph("Abs", graph("Sub", x, np.where(np.isnan(kept), block.centre[column], kept)[None]))
-        own = graph("Where", is_missing, 0.0, graph("Mul", away, float(block.per_unit[column])))
-        total = own if total is None else graph("Add", total, own)
+        part = graph("Where", is_missing, 0.0, graph("Mul", away, float(block.per_unit[column])))
+        total = part if total is None else graph("Add", total, part)
     if total is None:
         shape = graph.join([rows.n_rows, graph.constant(np.array([len(block.by_place[0])]))])
         return graph("Expand", np.zeros((1, 1)), shape)
@@ -292,17 +296,17 @@ def _bins(block: CurvesAndMaps, graph: Graph, rows: Rows, column: int) -> Value:
     x, is_missing = graph.remove_axis(rows.values_of(at), 0), graph.remove_axis(rows.missing_in(at), 0)
     x = graph("Where", is_missing, 0.0, x)
     if n_categories := int(block.n_categories[column]):
-        found = graph.cast(graph("Min", x, float(n_categories)), "int64")
+        result = graph.cast(graph("Min", x, float(n_categories)), "int64")
     else:
         cuts = block.cuts_of_column[column]
         step = 1 << (len(cuts).bit_length() - 1) if len(cuts) else 0
         padded = np.append(cuts, np.full(max(2 * step - 1, 1) - len(cuts), np.inf))
-        found = graph.cast(graph("Mul", x, 0.0), "int64")
+        result = graph.cast(graph("Mul", x, 0.0), "int64")
         while step:  # a search by halves, in all rows together
-            is_above = graph("Less", graph.look_up(padded, graph("Add", found, np.array(step - 1))), x)
-            found = graph("Add", found, graph("Mul", graph.cast(is_above, "int64"), np.array(step)))
+            is_above = graph("Less", graph.look_up(padded, graph("Add", result, np.array(step - 1))), x)
+            result = graph("Add", result, graph("Mul", graph.cast(is_above, "int64"), np.array(step)))
             step //= 2
-    return graph("Where", is_missing, np.array(0), graph("Add", found, np.array(1)))
+    return graph("Where", is_missing, np.array(0), graph("Add", result, np.array(1)))
 
 
 def _distinct_conditions(tree: FuzzyTree) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -310,8 +314,8 @@ def _distinct_conditions(tree: FuzzyTree) -> tuple[NDArray[np.intp], NDArray[np.
     first: dict[tuple[Any, ...], int] = {}  # node of each condition
     same_as = np.zeros(tree.n_nodes, dtype=np.intp)
     for node in range(1, tree.n_nodes):
-        own = tree.trapezoid[node].tobytes(), tree.memberships(node).tobytes()
-        same_as[node] = first.setdefault((tree.feature[node], tree.share[node], *own), node)
+        shape = tree.trapezoid[node].tobytes(), tree.memberships(node).tobytes()
+        same_as[node] = first.setdefault((tree.feature[node], tree.share[node], *shape), node)
     nodes = sorted(first.values(), key=lambda node: (len(tree.memberships(node)) > 0, tree.feature[node], node))
     index = np.zeros(tree.n_nodes, dtype=np.intp)
     index[nodes] = np.arange(len(nodes))
@@ -330,8 +334,8 @@ def _rows_behind(graph: Graph, model: RuleModel, rows: Rows, added: list[Added],
         if block.sums is not None:
             leverage = graph("Add", leverage, block.leverage())
     most = graph("Div", 1.0, leverage)
-    for column, own in model.most_rows_of_category.items():
-        most = graph("Min", most, graph.insert_axis(_most_rows(graph, rows, column, own), 0))
+    for column, item in model.most_rows_of_category.items():
+        most = graph("Min", most, graph.insert_axis(_most_rows(graph, rows, column, item), 0))
     if distance is None:
         return most
     away = graph("Div", graph.insert_axis(distance, 0), model.neighbours.far)
@@ -397,24 +401,24 @@ def _probability(graph: Graph, scores: Value, n_classes: int) -> Value:
 
 def _usual_distance(graph: Graph, model: RuleModel, rows: Rows) -> Value:
     """The distance from the nearest kept row in usual ones, shape (n_rows,)."""
-    own = model.neighbours
-    scale = Scale.of(model.tree, own.unit)
+    neighbours = model.neighbours
+    scale = Scale.of(model.tree, neighbours.unit)
     index = graph("Range", np.array(0), graph.remove_axis(rows.n_rows, 0), np.array(1))
     pairs = Pairs(index, graph("Expand", np.zeros(1, dtype=np.int64), rows.n_rows))
-    distance = search(graph, rows, scale, own.rows, np.arange(len(own.rows))[None], pairs)
+    distance = search(graph, rows, scale, neighbours.rows, np.arange(len(neighbours.rows))[None], pairs)
     nearest = graph("ArgMin", distance, axis=1, keepdims=0)
-    return graph("Div", measured_distance(graph, rows, scale, own.rows, nearest), own.usual)
+    return graph("Div", measured_distance(graph, rows, scale, neighbours.rows, nearest), neighbours.usual)
 
 
 def _residual(graph: Graph, model: RuleModel, rows: Rows, support: Value | None) -> Value:
     """The residual, and what gates withhold, shape (n_rows,)."""
     tree = model.tree
     conditions = add_conditions(graph, tree, rows, None) if tree.n_nodes > 1 else None
-    found = residual(graph, tree, rows, add_firings(graph, tree, rows, conditions, False))
+    result = residual(graph, tree, rows, add_firings(graph, tree, rows, conditions, False))
     if support is None:
-        return found
+        return result
     lost = graph("Sub", 1.0, graph.remove_axis(support, 0))
-    return graph("Add", found, graph("Mul", lost, LOST_MASS))
+    return graph("Add", result, graph("Mul", lost, LOST_MASS))
 
 
 def _entropy(graph: Graph, scores: Value) -> Value:

@@ -50,31 +50,31 @@ _Evidence = tuple[Value, Value]
 def tree_answers(graph: Graph, model: TreeModel, table: Value, measure: str | None) -> dict[str, Value]:
     """Matrices, classes first, and values of each row, by the names of the outputs; no ``measure``: no novelty."""
     tree, gated = model.tree, model.reading.support_gate
-    margin, found = model.reading.gate_margin if gated else None, {}
+    margin, result = model.reading.gate_margin if gated else None, {}
     if (splits := Splits.of(tree, margin) if _speaks_at_ends(model) else None) is not None:
         # By the leaves that a row reaches; only the residual needs all nodes.
         ends = _ends(graph, tree, splits, table)
-        found = _outputs(graph, model, *_evidence_of_ends(graph, model, ends))
+        result = _outputs(graph, model, *_evidence_of_ends(graph, model, ends))
         if measure is None:
-            return found
+            return result
     rows = add_rows(graph, table, model, reads_all=measure is not None)
     if splits is not None and measure == "neighbour":
-        return found | {"novelty": add_neighbour_distance(graph, tree, rows, Pairs(ends.row, ends.leaf))}
+        return result | {"novelty": add_neighbour_distance(graph, tree, rows, Pairs(ends.row, ends.leaf))}
     conditions = add_conditions(graph, tree, rows, margin) if tree.n_nodes > 1 else None
     firings = add_firings(graph, tree, rows, conditions, gated)
-    if not found:
+    if not result:
         combine, sources = _COMBINATIONS[model.reading.combination], np.flatnonzero(model.is_source)
-        found = _outputs(graph, model, *combine(graph, tree, firings, sources, model.reliability))
+        result = _outputs(graph, model, *combine(graph, tree, firings, sources, model.reliability))
     if measure is None:
-        return found
+        return result
     ungated = add_firings(graph, tree, rows, conditions, False) if gated else firings
     if measure == "neighbour":
         pairs = pairs_of_firings(graph, tree, conditions, ungated)
-        return found | {"novelty": add_neighbour_distance(graph, tree, rows, pairs)}
+        return result | {"novelty": add_neighbour_distance(graph, tree, rows, pairs)}
     novelty = residual(graph, tree, rows, ungated)
     if conditions is not None and conditions.gate is not None:
         novelty = graph("Add", novelty, lost_mass(graph, tree, conditions, conditions.gate, firings))
-    return found | {"novelty": novelty}
+    return result | {"novelty": novelty}
 
 
 def _outputs(graph: Graph, model: TreeModel, belief: Value, ignorance: Value) -> dict[str, Value]:
@@ -114,12 +114,12 @@ def _evidence_of_ends(graph: Graph, model: TreeModel, ends: Ends) -> _Evidence:
     table = np.vstack([tree.consequent[leaves].T, np.full(len(leaves), float(is_vote))])
     n_lists = graph.constant(np.array([len(table)]))
     shape = graph.join([n_lists, graph("Shape", phi)])
-    leaf, row = (graph("Expand", graph.insert_axis(own, 0), shape) for own in (ends.leaf, ends.row))
-    said = graph("Mul", graph("GatherElements", table, leaf, axis=1), phi)
+    leaf, row = (graph("Expand", graph.insert_axis(item, 0), shape) for item in (ends.leaf, ends.row))
+    parts = graph("Mul", graph("GatherElements", table, leaf, axis=1), phi)
     if not is_vote:
-        said = graph("Add", said, graph("Sub", 1.0, phi))
+        parts = graph("Add", parts, graph("Sub", 1.0, phi))
     start = graph("Expand", np.full((1, 1), float(not is_vote)), graph.join([n_lists, ends.n_rows]))
-    combined = graph("ScatterElements", start, row, said, axis=1, reduction="add" if is_vote else "mul")
+    combined = graph("ScatterElements", start, row, parts, axis=1, reduction="add" if is_vote else "mul")
     if not is_vote:
         return _of_products(graph, combined, tree.n_classes)
     votes, total = graph.several("Split", 2, combined, np.array([tree.n_classes, 1]))
@@ -174,7 +174,7 @@ def _combined(graph: Graph, masses: _Masses, n_sources: int, rescale: bool) -> _
     while n_sources > 1:
         half = n_sources // 2
         sizes = [half, half, 1] if n_sources % 2 else [half, half]
-        mass, frame = (graph.several("Split", len(sizes), own, np.array(sizes)) for own in masses)
+        mass, frame = (graph.several("Split", len(sizes), mass, np.array(sizes)) for mass in masses)
         one, other, *alone = zip(mass, frame, strict=True)
         masses, n_sources = _pairwise(graph, one, other, rescale), half
         odd += alone
@@ -196,7 +196,7 @@ def _pairwise(graph: Graph, one: _Masses, other: _Masses, rescale: bool) -> _Mas
 
 def _normalised(graph: Graph, masses: _Masses) -> _Evidence:
     """Belief and ignorance; sources that exclude each other give no evidence together."""
-    mass, frame = (graph.remove_axis(own, 0) for own in masses)
+    mass, frame = (graph.remove_axis(mass, 0) for mass in masses)
     total = graph("Add", frame, graph.total(mass, 0))
     says_something = graph("Greater", total, 0.0)
     divisor = graph("Where", says_something, total, 1.0)
@@ -226,13 +226,13 @@ def _cautious(graph: Graph, tree: FuzzyTree, firings: Firings, sources: _Nodes, 
 def _chain(graph: Graph, tree: FuzzyTree, firings: Firings, sources: _Nodes, trust: Floats) -> _Evidence:
     """Cautious along each path, whose nodes all count with the firing of its end; Dempster across the paths."""
     paths = [tree.path(int(end)) or [0] for end in sources]
-    phi, found = firings.of(graph, sources), []
+    phi, result = firings.of(graph, sources), []
     for step in range(max(map(len, paths))):
         # Shorter paths go on with their end, which changes no maximum.
         nodes = np.array([path[min(step, len(path) - 1)] for path in paths])
         believed = phi if (trust[nodes] == 1).all() else graph("Mul", phi, trust[nodes][:, None])
-        found.append(_odds(graph, tree, believed, nodes))
-    counted = graph("Max", *found)
+        result.append(_odds(graph, tree, believed, nodes))
+    counted = graph("Max", *result)
     total = graph("Add", graph.total(counted, 1), 1.0)
     masses = graph("Div", counted, total), graph("Div", 1.0, total)
     return _normalised(graph, _combined(graph, masses, len(sources), rescale=True))
@@ -240,10 +240,10 @@ def _chain(graph: Graph, tree: FuzzyTree, firings: Firings, sources: _Nodes, tru
 
 def _vote(graph: Graph, tree: FuzzyTree, firings: Firings, sources: _Nodes, trust: Floats) -> _Evidence:
     """The mixture of the sources' distributions."""
-    phi, own = firings.of(graph, sources), trust[sources]
+    phi, trusted = firings.of(graph, sources), trust[sources]
     # Trust is part of the constants: onnxruntime takes a single factor into the product behind it as a float32.
-    total = graph("MatMul", own[None], phi)
-    votes = graph("MatMul", (own[:, None] * tree.consequent[sources]).T, phi)
+    total = graph("MatMul", trusted[None], phi)
+    votes = graph("MatMul", (trusted[:, None] * tree.consequent[sources]).T, phi)
     return _mixture(graph, votes, total)
 
 
@@ -374,8 +374,8 @@ def _parted(
     is_leaf = graph("Not", is_inner)
     if is_alive is not None:
         is_leaf, is_inner = graph("And", is_leaf, is_alive), graph("And", is_inner, is_alive)
-    done, going = (graph.remove_axis(graph("NonZero", own), 0) for own in (is_leaf, is_inner))
-    return [graph.look_up(own, done) for own in pairs], [graph.look_up(own, going) for own in pairs]
+    done, going = (graph.remove_axis(graph("NonZero", item), 0) for item in (is_leaf, is_inner))
+    return [graph.look_up(pair, done) for pair in pairs], [graph.look_up(pair, going) for pair in pairs]
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -388,8 +388,8 @@ def _first_stop(graph: Graph, splits: Splits, table: Value, n_rows: Value) -> Va
     if splits.is_category[0]:
         return graph("Expand", np.zeros(1, dtype=np.int64), n_rows)
     nodes, targets = _comparisons(splits)
-    column, mode, limit, if_true, if_false, missing_is = (list(own) for own in zip(*nodes, strict=True))
-    found = graph(
+    column, mode, limit, if_true, if_false, missing_is = (list(item) for item in zip(*nodes, strict=True))
+    result = graph(
         "TreeEnsembleRegressor",
         table,
         domain="ai.onnx.ml",
@@ -407,7 +407,7 @@ def _first_stop(graph: Graph, splits: Splits, table: Value, n_rows: Value) -> Va
         target_weights=list(targets.values()),
         n_targets=1,
     )
-    return graph.cast(graph.remove_axis(found, 1), "int64")
+    return graph.cast(graph.remove_axis(result, 1), "int64")
 
 
 def _comparisons(splits: Splits) -> tuple[list[list[Any]], dict[int, float]]:
@@ -483,11 +483,11 @@ def _walked(
     both = [
         body.join([row, row]),
         body.join([body.look_up(child, node) for child in splits.child]),
-        body.join([body("Mul", phi, own) for own in factors]),
+        body.join([body("Mul", phi, factor) for factor in factors]),
     ]
     is_alive = body("Greater", body.join(fits), 0.0)
     reached, going_on = _parted(body, both, body("Less", both[1], np.array(splits.n_splits)), is_alive)
-    after = [*going_on, *(body.join(list(own)) for own in zip(before[3:], reached, strict=True))]
+    after = [*going_on, *(body.join(list(item)) for item in zip(before[3:], reached, strict=True))]
     again = body("Greater", body("Size", going_on[0]), np.array(0))
     states, results = (
         [body.declared(name, kind, ["n"]) for name, kind in zip(names, types, strict=True)] for names in (before, after)
@@ -495,9 +495,9 @@ def _walked(
     counts = [body.declared(count, "int64", []), body.declared(condition, "bool", [])]
     inner = body.proto(graph.new_name("body"), [*counts, *states], [body.declared(again, "bool", []), *results])
     is_any = graph("Greater", graph("Size", going[0]), np.array(0))
-    found = graph.several("Loop", 6, np.array(splits.depth), is_any, *going, *done, body=inner)
+    result = graph.several("Loop", 6, np.array(splits.depth), is_any, *going, *done, body=inner)
     # A runtime cannot infer the number of dimensions of what a loop returns.
-    return [graph("Reshape", own, np.array([-1])) for own in found[3:]]
+    return [graph("Reshape", item, np.array([-1])) for item in result[3:]]
 
 
 def _sides(
@@ -515,10 +515,10 @@ def _sides(
     slope = of_node(splits.slope)
     climbs = body("Sub", of_node(splits.high), x), body("Sub", x, of_node(splits.low))
     fits = [body.between(body("Mul", climb, slope), 0.0, 1.0) for climb in climbs]
-    fits = [body("Where", is_missing, of_node(own), fit) for own, fit in zip(splits.share, fits, strict=True)]
+    fits = [body("Where", is_missing, of_node(item), fit) for item, fit in zip(splits.share, fits, strict=True)]
     factors = list(fits)
     if splits.gate is not None:
-        gate = openness(body, x, is_missing, *(of_node(own) for own in splits.gate))
+        gate = openness(body, x, is_missing, *(of_node(item) for item in splits.gate))
         factors = [body("Mul", fit, gate) for fit in fits]
     if not splits.is_category.any():
         return fits, factors
@@ -526,7 +526,7 @@ def _sides(
     left, right = _children(tree)
     asked = np.flatnonzero(splits.is_category)
     sizes = np.zeros(splits.n_splits, dtype=np.int64)
-    sizes[asked] = [len(tree.memberships(int(own))) + 2 for own in left[asked]]
+    sizes[asked] = [len(tree.memberships(int(item))) + 2 for item in left[asked]]
     begin = np.cumsum(sizes) - sizes
     is_category = body.look_up(splits.is_category, node)
     code = body("Where", is_missing, body.look_up(sizes - 1.0, node), raw)
@@ -534,7 +534,7 @@ def _sides(
     at = body("Add", body.cast(body("Where", is_category, code, 0.0), "int64"), body.look_up(begin, node))
     at = body("Where", is_category, at, np.array(0))
     for side, nodes in enumerate((left[asked], right[asked])):
-        table, opens = (np.concatenate(own) for own in category_lists(tree, nodes))
+        table, opens = (np.concatenate(one_list) for one_list in category_lists(tree, nodes))
         fits[side] = body("Where", is_category, body.look_up(table, at), fits[side])
         gated = table if splits.gate is None else table * opens
         factors[side] = body("Where", is_category, body.look_up(gated, at), factors[side])

@@ -57,8 +57,8 @@ def check_least(name: str, value: int, least: int = 1) -> None:
 
 def drawn_feature(model: Model, feature: int | str, names: list[str]) -> int:
     """Index of a feature, given as a number, as a name of the picture or as a name of the training table."""
-    drawn, own = names[: model.n_features], model.feature_names()
-    return feature_index(feature, own if feature in own and feature not in drawn else drawn)
+    drawn, known = names[: model.n_features], model.feature_names()
+    return feature_index(feature, known if feature in known and feature not in drawn else drawn)
 
 
 def plain(text: object) -> str:
@@ -86,7 +86,7 @@ def write_values(axis: Any, model: Model, feature: int) -> None:
         if kind.is_date:
             return rounded_text(value, 2.0 if kind.name == "date" else 2 / 1440)
         is_category = value == round(value) and 0 <= value < len(kind.order)
-        return shortened(kind.said_order[round(value)], 14) if is_category else ""
+        return shortened(kind.display_order[round(value)], 14) if is_category else ""
 
     axis.set_major_locator(MaxNLocator(nbins=3 if kind.is_date else 9, integer=kind.is_whole))
     axis.set_major_formatter(FuncFormatter(text))
@@ -164,6 +164,6 @@ def draw_map(
         ax.pcolormesh(right.cell_edges, up.cell_edges, painted)
     for axis, side in ((ax.xaxis, right), (ax.yaxis, up)):
         if side.categories:
-            axis.set_ticks(range(len(side.categories)), [shortened(own, 12) for own in side.categories])
+            axis.set_ticks(range(len(side.categories)), [shortened(category, 12) for category in side.categories])
         else:
             write_values(axis, model, side.feature)

@@ -190,8 +190,8 @@ def plot_novelty_of_rows(
     scale = model.novelty_quantiles
     if scale is None:
         raise ValueError(
-            "The model does not know how novel its training rows are: it keeps no rows, or "
-            "was edited. Fit anew with n_exemplars > 0."
+            "The model has no novelty of training rows to compare with: it keeps no rows, or was edited. Fit it with "
+            "n_exemplars > 0."
         )
     values = model.novelty(estimator._rows(X))
     known = np.sort(values[np.isfinite(values)])

@@ -70,7 +70,7 @@ def plot_shapes(
     bars below show the density of the rows.
 
     A map is the sum of the rules and the learned map on two features: white where they add nothing, otherwise the
-    colour of the class that is spoken for, paler in cells of a learned map without training rows. Rules on three
+    colour of the class that it supports, paler in cells of a learned map without training rows. Rules on three
     features are drawn where the third one has the value named in the title.
 
     Parameters
@@ -111,11 +111,11 @@ def plot_shapes(
     check_least("max_features", max_features)
     known = read_shapes(model).all
     wished = {drawn_feature(model, feature, names) for feature in (() if features is None else features)}
-    shapes = [own for own in known if features is None or wished & set(map(model.feature_of, own.features))]
+    shapes = [item for item in known if features is None or wished & set(map(model.feature_of, item.features))]
     if not shapes:
         asked = sorted({names[model.feature_of(f)] for shape in known for f in shape.features})
         remedy = f"Choose among {', '.join(asked[:20])}." if asked else "The model has no rules at all."
-        raise ValueError(f"No rule asks for these features. {remedy}")
+        raise ValueError(f"No rule reads these features. {remedy}")
     rows = kept_rows(model)
     if X is not None:
         rows = with_derived(encode_rows(estimator, model.schema, X), model.derived)
@@ -258,7 +258,7 @@ class _Sheet:
         write_categories(ax, [names[code] for code in chosen], 14, most_letters=30 - 2 * len(chosen))
         ax.set_xlim(-0.6, len(chosen) - 0.4)
         if len(chosen) < len(lines):
-            ax.set_xlabel(f"{len(lines) - len(chosen)} more, about which less is said", fontsize=7)
+            ax.set_xlabel(f"{len(lines) - len(chosen)} more with smaller weights", fontsize=7)
 
     def _draw_product(self, ax: Axes, shape: Interaction) -> float:
         """Rules with two conditions on one feature: conditions multiply, so the line bends between corners too."""

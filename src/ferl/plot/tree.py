@@ -195,7 +195,7 @@ class _Drawing:
             self.table = 0.1 + _LEVEL * depth + 0.15
         self.row = _ROW_OF_WORDS if self.tree.word else _ROW
         self.label = self.table + _SHARES + 0.1
-        self.confidence = self.label + 0.8 + _LETTER * max(len(shortened(own, _LONGEST_NAME)) for own in labels)
+        self.confidence = self.label + 0.8 + _LETTER * max(len(shortened(label, _LONGEST_NAME)) for label in labels)
         self.width = self.confidence + (1.6 if layout.folded.n_hidden else 0.75)
         self.height = _TOP + self.row * len(layout.ends)
 
@@ -239,7 +239,7 @@ class _Drawing:
         if feature in self.categories:
             membership, signs = np.nan_to_num(self.tree.memberships(side)), ("∈", "∉")
             self._draw_categories(left, base, _PANEL, membership, node)
-            inside = tuple((code, float(own)) for code, own in enumerate(membership) if own >= LEAST_LISTED)
+            inside = tuple((code, float(item)) for code, item in enumerate(membership) if item >= LEAST_LISTED)
             below = shortened(f"{{{listed_categories(inside, self.categories[feature])}}}", _LONGEST_NAME + 6)
         else:
             low, high = (float(end) for end in self.tree.trapezoid[side, 2:])
@@ -424,15 +424,15 @@ def plot_memberships(
     nodes = _conditions_on(tree, index)
     if variable is None and not nodes.size:
         used = [names[j] for j in np.unique(tree.feature[1:]) if j < model.n_features]
-        asked = f"Choose one that they ask: {shown(used)}." if used else "They ask for none."
-        raise ValueError(f"No rule asks for feature {shown(names[index])}. {asked}")
+        asked = f"Choose one that they read: {shown(used)}." if used else "They read none."
+        raise ValueError(f"No rule reads feature {shown(names[index])}. {asked}")
     ax = axes_for("plot_memberships", ax, (5.6, 3.0))
     categories = model.category_names.get(index)
     unit = ""
     if categories is not None:
         _draw_bars(ax, tree, nodes[:max_splits], categories)
     elif variable is not None:
-        ends = [end for own in variable.sets for end in own.ends]
+        ends = [end for one_set in variable.sets for end in one_set.ends]
         _draw_words(ax, variable, _span(tree, index, ends))
         unit = f" ({plain(variable.unit)})" if variable.unit else ""
     else:
@@ -470,15 +470,15 @@ def _span(tree: FuzzyTree, feature: int, ends: Sequence[float]) -> tuple[float, 
 
 
 def _draw_words(ax: Axes, variable: LinguisticVariable, span: tuple[float, float]) -> None:
-    for own, colour in zip(variable.sets, class_colours(len(variable.sets)), strict=True):
-        corners = sorted({*span, *(end for end in own.ends if math.isfinite(end))})
+    for one_set, colour in zip(variable.sets, class_colours(len(variable.sets)), strict=True):
+        corners = sorted({*span, *(end for end in one_set.ends if math.isfinite(end))})
         # Just outside an upright side the membership is zero: without these values it would be drawn as a slope.
         values = np.array([x for end in corners for x in (np.nextafter(end, -np.inf), end, np.nextafter(end, np.inf))])
-        membership = own.membership(values)
-        ax.plot(values, membership, color=colour, linewidth=1.8, label=plain(own.name))
+        membership = one_set.membership(values)
+        ax.plot(values, membership, color=colour, linewidth=1.8, label=plain(one_set.name))
         ax.fill_between(values, membership, color=colour, alpha=0.10, linewidth=0)
-        core = (max(own.b, span[0]) + min(own.c, span[1])) / 2
-        ax.text(core, 1.05, shortened(own.name, 18), color=colour, ha="center", va="bottom", fontsize=9)
+        core = (max(one_set.b, span[0]) + min(one_set.c, span[1])) / 2
+        ax.text(core, 1.05, shortened(one_set.name, 18), color=colour, ha="center", va="bottom", fontsize=9)
     ax.set_xlim(*span)
 
 

@@ -55,16 +55,20 @@ def shape_charts(model: RuleModel, style: Style, shapes: Shapes) -> dict[str, An
         ``curves`` and ``maps``, the most important first, and ``top``, the weight where the scale of all curves ends.
     """
     kept = kept_rows(model)
-    top = max([float(np.abs(_drawn(own.evidence - own.mean)).max()) for own in shapes.curves] + [1e-9])
+    top = max([float(np.abs(_drawn(curve.evidence - curve.mean)).max()) for curve in shapes.curves] + [1e-9])
     total = sum(shape.importance for shape in shapes.all) or 1.0
     curves = [
-        _titled(model, style, own, total) | _curve_chart(model, style, own, kept[:, own.feature], top)
-        for own in shapes.curves
+        _titled(model, style, curve, total) | _curve_chart(model, style, curve, kept[:, curve.feature], top)
+        for curve in shapes.curves
     ]
     # A map has no room for more categories.
     many = {feature for feature, names in model.category_names.items() if len(names) > MAX_NAMED_CELLS}
-    pairs = [own for own in shapes.interactions if len(own.features) == 2 and not many & set(own.features)]
-    maps = [_titled(model, style, own, total) | _map_chart(model, own) for own in pairs[:MAX_MAPS]]
+    pairs = [
+        interaction
+        for interaction in shapes.interactions
+        if len(interaction.features) == 2 and not many & set(interaction.features)
+    ]
+    maps = [_titled(model, style, pair, total) | _map_chart(model, pair) for pair in pairs[:MAX_MAPS]]
     return {"curves": curves, "maps": maps, "top": weight_text(top).lstrip("+")}
 
 
@@ -104,11 +108,14 @@ def _line_chart(model: RuleModel, curve: Curve, known: Floats, top: float) -> di
     low, high = (low, high) if low < high else (low - 1.0, high + 1.0)  # never empty
     inside = curve.values[(curve.values > low) & (curve.values < high)]
     values = np.concatenate([[low], inside, [high]])
-    said = _drawn(curve.at(values) - curve.mean)
-    x, y = LEFT + (RIGHT - LEFT) * (values - low) / (high - low), (TOP + BOTTOM) / 2 - said / top * (BOTTOM - TOP) / 2
+    weights = _drawn(curve.at(values) - curve.mean)
+    x, y = (
+        LEFT + (RIGHT - LEFT) * (values - low) / (high - low),
+        (TOP + BOTTOM) / 2 - weights / top * (BOTTOM - TOP) / 2,
+    )
     return {
         "lines": [
-            {"class": 1 if said.shape[1] == 1 else c, "points": _points(x, y[:, c])} for c in _drawn_classes(said)
+            {"class": 1 if weights.shape[1] == 1 else c, "points": _points(x, y[:, c])} for c in _drawn_classes(weights)
         ],
         "low": low,
         "high": high,
@@ -119,13 +126,13 @@ def _line_chart(model: RuleModel, curve: Curve, known: Floats, top: float) -> di
 
 def _points(x: Floats, y: Floats) -> str:
     """A line as the points of a drawing, without points that would be invisible."""
-    found: list[tuple[float, float]] = []
-    for own in zip(x.round(1).tolist(), y.round(1).tolist(), strict=True):
+    result: list[tuple[float, float]] = []
+    for item in zip(x.round(1).tolist(), y.round(1).tolist(), strict=True):
         for axis in (0, 1):  # the middle one of three points side by side, or one above the other
-            if len(found) > 1 and found[-2][axis] == found[-1][axis] == own[axis]:
-                found.pop()
-        found += [own] if found[-1:] != [own] else []
-    return " ".join(f"{a:g},{b:g}" for a, b in found)
+            if len(result) > 1 and result[-2][axis] == result[-1][axis] == item[axis]:
+                result.pop()
+        result += [item] if result[-1:] != [item] else []
+    return " ".join(f"{a:g},{b:g}" for a, b in result)
 
 
 def _end_texts(model: RuleModel, feature: int, low: float, high: float) -> list[str]:
@@ -136,9 +143,9 @@ def _end_texts(model: RuleModel, feature: int, low: float, high: float) -> list[
     return [number_text(model.number(feature, end)) for end in ends]
 
 
-def _drawn_classes(said: Floats) -> list[int]:
+def _drawn_classes(values: Floats) -> list[int]:
     """The lines that move most, in the order of the classes."""
-    return sorted(np.argsort(-np.ptp(said, axis=0), kind="stable")[:MAX_LINES].tolist())
+    return sorted(np.argsort(-np.ptp(values, axis=0), kind="stable")[:MAX_LINES].tolist())
 
 
 def _density(known: Floats, low: float, high: float) -> list[dict[str, float]]:
@@ -146,17 +153,19 @@ def _density(known: Floats, low: float, high: float) -> list[dict[str, float]]:
     counts, _ = np.histogram(known, bins=N_BINS, range=(low, high))
     width = (RIGHT - LEFT) / N_BINS
     heights = DENSITY * counts / max(int(counts.max()), 1)
-    bars = [(LEFT + k * width, width, BOTTOM - own, own) for k, own in enumerate(heights.tolist()) if own > 0]
-    return [dict(zip(("x", "width", "y", "height"), np.round(own, 2).tolist(), strict=True)) for own in bars]
+    bars = [
+        (LEFT + k * width, width, BOTTOM - height, height) for k, height in enumerate(heights.tolist()) if height > 0
+    ]
+    return [dict(zip(("x", "width", "y", "height"), np.round(bar, 2).tolist(), strict=True)) for bar in bars]
 
 
 def _category_chart(style: Style, curve: Curve, known: Floats, top: float) -> dict[str, Any]:
     """A line for each category: how many rows have it, and bars to both sides of zero."""
     evidence = curve.evidence - curve.mean
-    said = _drawn(evidence)
-    counts = np.bincount(known.astype(np.intp), minlength=len(said))[: len(said)]
-    shown = sorted(np.argsort(-np.abs(said).max(axis=1), kind="stable")[:MAX_CATEGORIES].tolist())
-    classes = _drawn_classes(said)
+    weights = _drawn(evidence)
+    counts = np.bincount(known.astype(np.intp), minlength=len(weights))[: len(weights)]
+    shown = sorted(np.argsort(-np.abs(weights).max(axis=1), kind="stable")[:MAX_CATEGORIES].tolist())
+    classes = _drawn_classes(weights)
     rows = [
         {
             "code": k,
@@ -164,9 +173,9 @@ def _category_chart(style: Style, curve: Curve, known: Floats, top: float) -> di
             "share": float(counts[k] / counts.sum()) if counts.sum() else None,
             "bars": [
                 {
-                    "class": int(said[k, c] > 0) if said.shape[1] == 1 else c,
-                    "x": round(50 + min(said[k, c] / top, 0.0) * 50, 2),  # from the middle of a drawing 100 wide
-                    "width": round(abs(said[k, c] / top) * 50, 2),
+                    "class": int(weights[k, c] > 0) if weights.shape[1] == 1 else c,
+                    "x": round(50 + min(weights[k, c] / top, 0.0) * 50, 2),  # from the middle of a drawing 100 wide
+                    "width": round(abs(weights[k, c] / top) * 50, 2),
                 }
                 for c in classes
             ],
@@ -174,7 +183,7 @@ def _category_chart(style: Style, curve: Curve, known: Floats, top: float) -> di
         }
         for k in shown
     ]
-    return {"rows": rows, "n_hidden": len(said) - len(shown)}
+    return {"rows": rows, "n_hidden": len(weights) - len(shown)}
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -188,12 +197,12 @@ def _map_chart(model: RuleModel, shape: Interaction) -> dict[str, Any]:
     Weights are not compared with their mean: a cell to which nothing is added stays blank.
     """
     (x, x_edges, x_ends), (y, y_edges, y_ends) = (_axis(model, shape, axis) for axis in (0, 1))
-    said = _drawn(shape.grid(x, y))
-    top = max(float(np.abs(said).max()), 1e-9)
-    if said.shape[2] == 1:  # two classes
-        classes, opacity = (said[..., 0] > 0).astype(int), np.abs(said[..., 0]) / top
+    weights = _drawn(shape.grid(x, y))
+    top = max(float(np.abs(weights).max()), 1e-9)
+    if weights.shape[2] == 1:  # two classes
+        classes, opacity = (weights[..., 0] > 0).astype(int), np.abs(weights[..., 0]) / top
     else:
-        classes, opacity = said.argmax(axis=2), np.maximum(said.max(axis=2), 0.0) / top
+        classes, opacity = weights.argmax(axis=2), np.maximum(weights.max(axis=2), 0.0) / top
     opacity = (opacity * np.where(is_supported(model, shape, x, y), 1.0, PALER)).round(2)
     left = np.round(MAP_LEFT + (RIGHT - MAP_LEFT) * x_edges, 1).tolist()
     up = np.round(BOTTOM - (BOTTOM - TOP) * y_edges, 1).tolist()
@@ -202,7 +211,7 @@ def _map_chart(model: RuleModel, shape: Interaction) -> dict[str, Any]:
         cell = f"M{left[i]:g} {up[k]:g}H{left[i + 1]:g}V{up[k + 1]:g}H{left[i]:g}z"
         paths.setdefault((int(classes[i, k]), float(opacity[i, k])), []).append(cell)
     return {
-        "cells": [{"class": c, "opacity": own, "path": "".join(d)} for (c, own), d in sorted(paths.items())],
+        "cells": [{"class": c, "opacity": item, "path": "".join(d)} for (c, item), d in sorted(paths.items())],
         "ticks": [x_ends, y_ends],
         "is_named": [len(x_ends) == len(x), len(y_ends) == len(y)],
         "top": weight_text(top).lstrip("+"),

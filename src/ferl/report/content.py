@@ -91,7 +91,7 @@ def summarise(
     from ferl import __version__
 
     view, scale, table = view_of(model), novelty_scale(model), shown_line(table)
-    found, rows = measures(judged, view.classes), ShownRows(view, scale)
+    result, rows = measures(judged, view.classes), ShownRows(view, scale)
     page = {
         "model": page_form(model),
         "features": _controls(view),
@@ -104,18 +104,18 @@ def summarise(
         **view.form(),
     }
     form = drawn("what_if", "form", page, view.classes, table, lambda text: Markup(piece_html(view.term(text))))
-    heading = view.said("heading") if view.target is None else f"Predicting {view.target}"
-    subject = view.said("subject", title=model.title, rules=model.size)
+    heading = view.sentence("heading") if view.target is None else f"Predicting {view.target}"
+    subject = view.sentence("subject", title=model.title, rules=model.size)
     return {
         "title": shown_line(heading if title is None else title),
         "subject": f"{subject}, judged on {table} ({counted(judged.n_rows, 'row')})",
         "version": __version__,
         "sections": [
-            summary_section(view, judged, found, table),
+            summary_section(view, judged, result, table),
             card_section(view, judged, table, parameters, card),
             Section("What if", (Marked(html=form),), name="what-if"),
             *view.sections(),
-            metrics_section(view, judged, found, table),
+            metrics_section(view, judged, result, table),
             *groups_section(view, judged, groups),
             abstained_section(view, judged, rows),
             novel_section(view, judged, rows),
@@ -131,16 +131,16 @@ def summarise(
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def summary_section(view: View, judged: JudgedTable, found: Found, table: str) -> Section:
+def summary_section(view: View, judged: JudgedTable, result: Found, table: str) -> Section:
     """What a reader should see before all else."""
-    blocks: list[Block] = [Marked(headline(view, judged, found, table), tone="lead")]
+    blocks: list[Block] = [Marked(headline(view, judged, result, table), tone="lead")]
     if not judged.decision.is_usual:
-        blocks.append(view.said("decision", "note", decision=judged.decision.text(view.classes)))
-    blocks += [] if found is None else _outcomes(view, found)
+        blocks.append(view.sentence("decision", "note", decision=judged.decision.text(view.classes)))
+    blocks += [] if result is None else _outcomes(view, result)
     depth = counted(int(view.model.tree.depth.max()), "condition")
-    beside = {f"n_{name}s": n or None for own in view.model.beside_rules for n, name in own}
+    beside = {f"n_{name}s": n or None for rule in view.model.beside_rules for n, name in rule}
     size = {"n_rules": view.model.n_rules, "depth": depth} | beside
-    blocks.append(view.tiles("summary", judged.figures | (found or {}) | size))
+    blocks.append(view.tiles("summary", judged.figures | (result or {}) | size))
     blocks.append(Section("", (_classes_part(view), _asked_part(view)), look="columns"))
     if words := word_meanings(view.model, view.columns):
         items = tuple(Marked(line, tone="item") for line in words)
@@ -164,7 +164,8 @@ def card_section(view: View, judged: JudgedTable, table: str, parameters: dict[s
         ("Predicts", f"{view.target}: {classes}" if view.target else classes),
         (
             "Model",
-            f"{view.said('subject', title=model.title, rules=model.size)}, of {counted(len(view.features), 'feature')}",
+            f"{view.sentence('subject', title=model.title, rules=model.size)}, of "
+            f"{counted(len(view.features), 'feature')}",
         ),
         ("Training rows", f"{weight}{f'; {n_kept:,} of them are kept in this file' if n_kept else ''}"),
         ("Test rows", f"{judged.n_rows:,}, {table}"),
@@ -174,15 +175,15 @@ def card_section(view: View, judged: JudgedTable, table: str, parameters: dict[s
     return Section("Model card", (Table((), tuple(entries), "ll", "words"),), name="card")
 
 
-def _outcomes(view: View, found: dict[str, Any]) -> list[Block]:
+def _outcomes(view: View, result: dict[str, Any]) -> list[Block]:
     """The outcomes of all rows and of the rows of each class; with many classes, the commonest ones first."""
-    known = [own | {"share": own["recall"]} for own in found["by_class"] if own["n_rows"]]
-    shown = known if len(known) <= MAX_BARS else sorted(known, key=lambda own: -own["n_rows"])[:MAX_BARS]
-    everything = {"n_rows": found["n_rows"], "share": found["accuracy"], "parts": found["parts"]}
-    guess = f"always {view.classes[found['commonest']]}|baseline"
-    terms = [Markup(piece_html(view.term(own))) for own in ("no answer", guess)]
-    figure = Marked(html=drawn("drawings", "outcomes", everything, shown, found["baseline"], *terms))
-    return [figure] if len(shown) == len(known) else [figure, view.said("commonest", "note", n=len(shown))]
+    known = [item | {"share": item["recall"]} for item in result["by_class"] if item["n_rows"]]
+    shown = known if len(known) <= MAX_BARS else sorted(known, key=lambda item: -item["n_rows"])[:MAX_BARS]
+    everything = {"n_rows": result["n_rows"], "share": result["accuracy"], "parts": result["parts"]}
+    guess = f"always {view.classes[result['commonest']]}|baseline"
+    terms = [Markup(piece_html(view.term(item))) for item in ("no answer", guess)]
+    figure = Marked(html=drawn("drawings", "outcomes", everything, shown, result["baseline"], *terms))
+    return [figure] if len(shown) == len(known) else [figure, view.sentence("commonest", "note", n=len(shown))]
 
 
 def _look(lines: Sequence[Any]) -> str:
@@ -194,39 +195,41 @@ def _folded(table: Table, things: str) -> list[Block]:
     """A table; of many rows the first, and the others folded away."""
     if len(table.rows) <= MAX_OPEN:
         return [table]
-    first, rest = (replace(table, rows=own) for own in (table.rows[: MAX_OPEN - 2], table.rows[MAX_OPEN - 2 :]))
+    first, rest = (replace(table, rows=item) for item in (table.rows[: MAX_OPEN - 2], table.rows[MAX_OPEN - 2 :]))
     return [first, Section(f"{len(rest.rows)} more {things}", (rest,))]
 
 
 def _classes_part(view: View) -> Section:
     full, shares = map(shown_line, view.model.classes), view.model.class_frequency.tolist()
     rows = tuple(
-        (Marked(view.chip(c, title=own)), percent(share))
-        for c, (own, share) in enumerate(zip(full, shares, strict=True))
+        (Marked(view.chip(c, title=item)), percent(share))
+        for c, (item, share) in enumerate(zip(full, shares, strict=True))
     )
     return Section("Classes", tuple(_folded(Table(("Class", "Share in training"), rows), "classes")), look="part")
 
 
 def _asked_part(view: View) -> Section:
     features = view.asked
-    asked = sorted((own for own in features if own["n_uses"]), key=lambda own: -own["importance"])
+    asked = sorted((feature for feature in features if feature["n_uses"]), key=lambda item: -item["importance"])
     bars = [
-        Marked(percent(own["importance"], 0), html=drawn("drawings", "share_bar", own["importance"])) for own in asked
+        Marked(percent(item["importance"], 0), html=drawn("drawings", "share_bar", item["importance"]))
+        for item in asked
     ]
-    names = [Marked(own["name"], title=own["full_name"]) for own in asked]
-    uses = [name for name in view.model.uses if any(own["uses"][name] for own in asked)]
+    names = [Marked(item["name"], title=item["full_name"]) for item in asked]
+    uses = [name for name in view.model.uses if any(item["uses"][name] for item in asked)]
     rows = tuple(
-        (name, bar, *(str(own["uses"][use]) for use in uses)) for name, bar, own in zip(names, bars, asked, strict=True)
+        (name, bar, *(str(item["uses"][use]) for use in uses))
+        for name, bar, item in zip(names, bars, asked, strict=True)
     )
-    meaning = f"{view.said('importance')}, as a share of the sum over all features"
+    meaning = f"{view.sentence('importance')}, as a share of the sum over all features"
     heads = ("Feature", Marked("Importance", title=meaning), *map(str.capitalize, uses))
     table = Table(heads, rows, "ll" + "r" * len(uses))
-    tables = _folded(table, "features") if asked else [view.said("nothing_asked", "soft")]
-    note = view.said("asked", "note", n=len(asked), n_features=len(features))
+    tables = _folded(table, "features") if asked else [view.sentence("nothing_asked", "soft")]
+    note = view.sentence("asked", "note", n=len(asked), n_features=len(features))
     return Section("What the model reads", (*tables, note), look="part")
 
 
-def headline(view: View, judged: JudgedTable, found: Found, table: str) -> str:
+def headline(view: View, judged: JudgedTable, result: Found, table: str) -> str:
     """The report in a few short sentences."""
     names, target, n_rows, n_open = view.classes, view.target, judged.n_rows, judged.n_abstained
     rules = view.model.size if view.model.n_terms else "A model without rules"
@@ -236,9 +239,9 @@ def headline(view: View, judged: JudgedTable, found: Found, table: str) -> str:
     subject = f"{rules[:1].upper()}{rules[1:]} {verb} {asked} for the {counted(n_rows, 'row')} of {table}."
     share = f"{counted(n_open, 'row')} ({100 * n_open / max(n_rows, 1):.1f} %)"
     answered = f"{share} {'gets' if n_open == 1 else 'get'} no answer." if n_open else "Every row gets an answer."
-    if found is None:
+    if result is None:
         return f"{subject} {answered} There are no labels, so the accuracy is unknown."
-    return f"{subject} {_quality(found, names)}. The model finds {_found(found)}. {answered}"
+    return f"{subject} {_quality(result, names)}. The model finds {_found(result)}. {answered}"
 
 
 def _quality(measures: dict[str, Any], names: list[str]) -> str:
@@ -252,7 +255,7 @@ def _quality(measures: dict[str, Any], names: list[str]) -> str:
         return f"{right}. The mean cost of a row is {cost:.4g} (always predicting one class: at least {least:.4g})"
     if measures["is_for_recall"]:
         # Accuracy is not the aim: always predicting the commonest class is often right more often.
-        recalls = [own["recall"] for own in measures["by_class"] if own["recall"] is not None]
+        recalls = [measure["recall"] for measure in measures["by_class"] if measure["recall"] is not None]
         mean = f"The mean recall of the classes is {100 * sum(recalls) / max(len(recalls), 1):.1f} %"
         return f"{right}. {mean} (always predicting one class: {100 / max(len(recalls), 1):.1f} %)"
     return f"{right} ({guess})" if accuracy > baseline else f"{right}, no better than guessing ({guess})"
@@ -260,12 +263,14 @@ def _quality(measures: dict[str, Any], names: list[str]) -> str:
 
 def _found(measures: dict[str, Any]) -> str:
     """Recall of the classes, the worst first."""
-    known = sorted((own for own in measures["by_class"] if own["recall"] is not None), key=lambda own: own["recall"])
-    rows = [f"the {counted(own['n_rows'], 'row')} of class {own['name']}" for own in known]
-    told = [f"{percent_text(own['recall'])} of {of_class}" for own, of_class in zip(known, rows, strict=True)]
-    if len(told) > MAX_NAMED:
-        return f"from {told[0]} to {told[-1]}"
-    return listed(told) or "no row, since no label is a class of the model"
+    known = sorted(
+        (measure for measure in measures["by_class"] if measure["recall"] is not None), key=lambda item: item["recall"]
+    )
+    rows = [f"the {counted(item['n_rows'], 'row')} of class {item['name']}" for item in known]
+    texts = [f"{percent_text(item['recall'])} of {of_class}" for item, of_class in zip(known, rows, strict=True)]
+    if len(texts) > MAX_NAMED:
+        return f"from {texts[0]} to {texts[-1]}"
+    return listed(texts) or "no row, since no label is a class of the model"
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -273,54 +278,56 @@ def _found(measures: dict[str, Any]) -> str:
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def metrics_section(view: View, judged: JudgedTable, found: Found, table: str) -> Section:
+def metrics_section(view: View, judged: JudgedTable, result: Found, table: str) -> Section:
     """How good the answers are."""
-    if found is None:
-        unknown = view.said("no_labels", table=table)
+    if result is None:
+        unknown = view.sentence("no_labels", table=table)
         return Section("Metrics", (unknown, view.tiles("metrics", judged.figures)), name="metrics")
-    tiles = view.tiles("metrics", judged.figures | found | {"guess": view.classes[found["commonest"]]})
+    tiles = view.tiles("metrics", judged.figures | result | {"guess": view.classes[result["commonest"]]})
     notes = [
-        view.said(own, "note", n=found[f"n_{own}"]) for own in ("without_label", "other_labels") if found[f"n_{own}"]
+        view.sentence(item, "note", n=result[f"n_{item}"])
+        for item in ("without_label", "other_labels")
+        if result[f"n_{item}"]
     ]
-    charts = Section("", (_reliability_part(view, found), _risk_part(found)), look="columns")
-    tables = Section("", (_by_class_part(view, found), _confusion_part(view, found)), look="columns")
+    charts = Section("", (_reliability_part(view, result), _risk_part(result)), look="columns")
+    tables = Section("", (_by_class_part(view, result), _confusion_part(view, result)), look="columns")
     return Section("Metrics", (tiles, *notes, charts, tables), name="metrics")
 
 
-def _reliability_part(view: View, found: dict[str, Any]) -> Section:
-    chart = Marked(html=drawn("drawings", "reliability", found["reliability"], view.classes))
-    note = view.said("reliability_2" if len(view.classes) == 2 else "reliability", "note")
+def _reliability_part(view: View, result: dict[str, Any]) -> Section:
+    chart = Marked(html=drawn("drawings", "reliability", result["reliability"], view.classes))
+    note = view.sentence("reliability_2" if len(view.classes) == 2 else "reliability", "note")
     return Section("Are the probabilities right?", (chart, note), look="part")
 
 
-def _risk_part(found: dict[str, Any]) -> Section:
-    chart = Marked(html=drawn("drawings", "risk_coverage", found["risk_coverage"]))
+def _risk_part(result: dict[str, Any]) -> Section:
+    chart = Marked(html=drawn("drawings", "risk_coverage", result["risk_coverage"]))
     return Section("What abstaining saves", (chart,), look="part")
 
 
-def _by_class_part(view: View, found: dict[str, Any]) -> Section:
+def _by_class_part(view: View, result: dict[str, Any]) -> Section:
     heads = ("Class", "Rows", "Predicted", view.term("Recall|recall"), view.term("Precision|precision"))
-    chips = [Marked(view.chip(own["class"])) for own in found["by_class"]]
-    counts = [(str(own["n_rows"]), str(own["n_predicted"])) for own in found["by_class"]]
-    shares = [(percent(own["recall"]), percent(own["precision"])) for own in found["by_class"]]
-    rows = tuple((chip, *own, *share) for chip, own, share in zip(chips, counts, shares, strict=True))
+    chips = [Marked(view.chip(item["class"])) for item in result["by_class"]]
+    counts = [(str(item["n_rows"]), str(item["n_predicted"])) for item in result["by_class"]]
+    shares = [(percent(item["recall"]), percent(item["precision"])) for item in result["by_class"]]
+    rows = tuple((chip, *count, *share) for chip, count, share in zip(chips, counts, shares, strict=True))
     named = f"Recall and precision of {len(rows)} {'class' if len(rows) == 1 else 'classes'}"
     table = Table(heads, rows, title="Recall and precision")
     return Section("By class", (Section(named, (table,), look=_look(rows)),), look="part")
 
 
-def _confusion_part(view: View, found: dict[str, Any]) -> Section:
-    names, counts = view.classes, found["confusion"]
+def _confusion_part(view: View, result: dict[str, Any]) -> Section:
+    names, counts = view.classes, result["confusion"]
     if counts is None:
-        return Section("Confusion matrix", (view.said("no_matrix", "note", n=len(names)),), look="part")
+        return Section("Confusion matrix", (view.sentence("no_matrix", "note", n=len(names)),), look="part")
 
-    def cells(row: int, own: list[int]) -> list[Marked]:
-        tones = [f"s{min(5, 1 + int(4.999 * n / sum(own)))}" if n else "" for n in own]
+    def cells(row: int, indices: list[int]) -> list[Marked]:
+        tones = [f"s{min(5, 1 + int(4.999 * n / sum(indices)))}" if n else "" for n in indices]
         tones = [f"{tone} hit" if row == c else tone for c, tone in enumerate(tones)]
-        return [Marked(str(n or "·"), tone=tone) for n, tone in zip(own, tones, strict=True)]
+        return [Marked(str(n or "·"), tone=tone) for n, tone in zip(indices, tones, strict=True)]
 
     heads = [Marked(name, scope="row") for name in (*names, "other labels")]
-    rows = tuple((heads[row], *cells(row, own)) for row, own in enumerate(counts))
+    rows = tuple((heads[row], *cells(row, count)) for row, count in enumerate(counts))
     matrix = Table(("true, then predicted", *names), rows, "l" * (len(names) + 1), "matrix", "Confusion matrix")
     folded = Section("True classes down, predicted classes across", (matrix,), look=_look(names))
     return Section("Confusion matrix", (folded,), look="part")
@@ -330,59 +337,70 @@ def groups_section(view: View, judged: JudgedTable, groups: Groups | None) -> li
     """How answers fare by the values of one column; no section where rows are not grouped."""
     if groups is None or not judged.n_rows:
         return []
-    name, found, positive = judged.by_group(groups, view.features, view.classes)
-    has_labels = any(own.n_labelled for own in found)
-    rates = [_rates(view, own, positive, has_labels) for own in found]
+    name, result, positive = judged.by_group(groups, view.features, view.classes)
+    has_labels = any(item.n_labelled for item in result)
+    rates = [_rates(view, item, positive, has_labels) for item in result]
     few = Marked(" (few rows)", tone="note small-group")
-    names = [Marked(own.group, *[few] * own.is_small, scope="row") for own in found]
-    rows = tuple((head, *own.values()) for head, own in zip(names, rates, strict=True))
+    names = [Marked(item.group, *[few] * item.is_small, scope="row") for item in result]
+    rows = tuple((head, *rate.values()) for head, rate in zip(names, rates, strict=True))
     table = Table((name, *rates[0]), rows, look="rates", title=f"Rates by {name}")
-    blocks: list[Block] = [Marked(_gap(view, found, has_labels), view.said("groups", name=name)), table]
-    if any(own.is_small for own in found):
+    blocks: list[Block] = [Marked(_gap(view, result, has_labels), view.sentence("groups", name=name)), table]
+    if any(item.is_small for item in result):
         labelled = "labelled " if has_labels else ""
-        blocks.append(view.said("few_rows", "note", small=SMALL_GROUP, labelled=labelled))
+        blocks.append(view.sentence("few_rows", "note", small=SMALL_GROUP, labelled=labelled))
     return [Section(f"By {name}", tuple(blocks), name="groups")]
 
 
-def _rates(view: View, own: GroupMetrics, positive: int | None, has_labels: bool) -> dict[str, str]:
+def _rates(view: View, group_metrics: GroupMetrics, positive: int | None, has_labels: bool) -> dict[str, str]:
     """What is compared of a group, by the headings of the columns."""
 
     def rate(value: float | None, c: int) -> str:
-        return with_soft(percent(value), f"of {own.n_by_class[c]:,}")
+        return with_soft(percent(value), f"of {group_metrics.n_by_class[c]:,}")
 
-    labelled = "" if own.n_labelled in (0, own.n_rows) else f"({own.n_labelled:,} labelled)"
-    cells: dict[str, str] = {"Rows": with_soft(f"{own.n_rows:,}", labelled)}
+    labelled = (
+        "" if group_metrics.n_labelled in (0, group_metrics.n_rows) else f"({group_metrics.n_labelled:,} labelled)"
+    )
+    cells: dict[str, str] = {"Rows": with_soft(f"{group_metrics.n_rows:,}", labelled)}
     if has_labels:
-        ends = [f"{100 * end:.0f}" for end in own.accuracy_range or ()]
+        ends = [f"{100 * end:.0f}" for end in group_metrics.accuracy_range or ()]
         between = f"({' to '.join(ends)})" if ends else ""
-        cells[Marked(view.term("Accuracy|accuracy"), " (95 % interval)")] = with_soft(percent(own.accuracy), between)
-    cells[view.term("No answer|no answer")] = percent(own.abstention)
+        cells[Marked(view.term("Accuracy|accuracy"), " (95 % interval)")] = with_soft(
+            percent(group_metrics.accuracy), between
+        )
+    cells[view.term("No answer|no answer")] = percent(group_metrics.abstention)
     if positive is not None:
-        cells[f"Predicted {view.classes[positive]}"] = percent(own.predicted[positive])
+        cells[f"Predicted {view.classes[positive]}"] = percent(group_metrics.predicted[positive])
     if positive is not None and has_labels:
-        for name, value, c in (("positive", own.false_positive_rate, 0), ("negative", own.false_negative_rate, 1)):
+        for name, value, c in (
+            ("positive", group_metrics.false_positive_rate, 0),
+            ("negative", group_metrics.false_negative_rate, 1),
+        ):
             term = view.term(f"False {name}s|false {name} rate")
             cells[Marked(term, f" ({view.classes[positive]})")] = rate(value, c)
     elif has_labels and len(view.classes) <= MAX_RECALLS:
         cells |= {
-            Marked(view.term("Recall|recall"), f" of {label}"): rate(own.recall[c], c)
+            Marked(view.term("Recall|recall"), f" of {label}"): rate(group_metrics.recall[c], c)
             for c, label in enumerate(view.classes)
         }
     return cells
 
 
-def _gap(view: View, found: list[GroupMetrics], has_labels: bool) -> str:
+def _gap(view: View, result: list[GroupMetrics], has_labels: bool) -> str:
     """How far the accuracies of groups are apart."""
     if not has_labels:
-        return view.said("unlabelled")
+        return view.sentence("unlabelled")
     known = [
-        (own.accuracy or 0.0, own.accuracy_range, own.group) for own in found if own.accuracy_range and not own.is_small
+        (item.accuracy or 0.0, item.accuracy_range, item.group)
+        for item in result
+        if item.accuracy_range and not item.is_small
     ]
     if len(known) < 2:
         return ""
-    low, high = (choose(known, key=lambda own: own[0]) for choose in (min, max))
-    chance = view.said("overlap" if low[1][1] >= high[1][0] else "apart")
-    return view.said("gap", low=f"{percent(low[0])} ({low[2]})", high=f"{percent(high[0])} ({high[2]})", chance=chance)
+    low, high = (choose(known, key=lambda item: item[0]) for choose in (min, max))
+    chance = view.sentence("overlap" if low[1][1] >= high[1][0] else "apart")
+    return view.sentence(
+        "gap", low=f"{percent(low[0])} ({low[2]})", high=f"{percent(high[0])} ({high[2]})", chance=chance
+    )
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -406,19 +424,19 @@ class ShownRows:
     def cards(self, rows: list[KeptRow]) -> list[Section]:
         """Rows as the lists of abstained and novel rows show them, all but a few folded away."""
         explained, values = [self._explanation(row) for row in rows], np.stack([row.values for row in rows])
-        reasons = self.view.reason_codes(values, [own.best for own in explained])
+        reasons = self.view.reason_codes(values, [item.best for item in explained])
         parts = self.view.model.novelty_attribution(values)
-        cards = [self._card(*own) for own in zip(rows, explained, parts, reasons, strict=True)]
-        first, rest = (Section("", tuple(own), look="rows") for own in (cards[:MAX_CARDS], cards[MAX_CARDS:]))
+        cards = [self._card(*item) for item in zip(rows, explained, parts, reasons, strict=True)]
+        first, rest = (Section("", tuple(item), look="rows") for item in (cards[:MAX_CARDS], cards[MAX_CARDS:]))
         more = f"{len(cards) - MAX_CARDS} more {'row' if len(cards) == MAX_CARDS + 1 else 'rows'}"
         return [first, Section(more, (rest,))] if rest.blocks else [first]
 
-    def _card(self, row: KeptRow, told: Explanation, parts: Floats, reasons: list[str]) -> Section:
-        classes, truth, label, number = self.view.classes, row.truth, told.best, row.number + 1
-        blocks: list[Block] = [shown_line(told.summary, MAX_REASON)]
+    def _card(self, row: KeptRow, explanation: Explanation, parts: Floats, reasons: list[str]) -> Section:
+        classes, truth, label, number = self.view.classes, row.truth, explanation.best, row.number + 1
+        blocks: list[Block] = [shown_line(explanation.summary, MAX_REASON)]
         if truth != NO_LABEL:
             true = classes[truth] if truth >= 0 else "another label"
-            is_wrong = truth != label and not told.abstains
+            is_wrong = truth != label and not explanation.abstains
             blocks.append(Marked(f"Its label is {true}{f', not {classes[label]}' if is_wrong else ''}.", tone="note"))
         named = ", ".join(self._named_parts(row, parts))
         unusual = unusual_text(self.scale, float(parts.sum()))
@@ -428,8 +446,8 @@ class ShownRows:
             costs = tuple(f"{k}. {reason}" for k, reason in enumerate(reasons, 1))
             blocks.append(Section(f"Reason codes against {classes[1 - label]}", costs))
         button = f'<button type="button" class="small" data-row="{number}">Open in what if</button>'
-        behind = "" if told.rows is None else f", rests on {rows_text(told.rows)}"
-        title = Marked(f"Row {number} ", Marked(f"ignorance {told.ignorance:.2f}{behind}", tone="note num"))
+        behind = "" if explanation.rows is None else f", rests on {rows_text(explanation.rows)}"
+        title = Marked(f"Row {number} ", Marked(f"ignorance {explanation.ignorance:.2f}{behind}", tone="note num"))
         return Section(title, (*blocks, Marked(html=button)), look="card")
 
     def _named_parts(self, row: KeptRow, parts: Floats) -> list[str]:
@@ -443,18 +461,18 @@ class ShownRows:
 
     def offered(self, rows: list[KeptRow]) -> list[dict[str, Any]]:
         """Rows that the page can load, in the table's order."""
-        classes, found, n_features = self.view.classes, {row.number: row for row in rows}, len(self.view.features)
-        values = numbers(np.array([found[number].values[:n_features] for number in sorted(found)]))
+        classes, result, n_features = self.view.classes, {row.number: row for row in rows}, len(self.view.features)
+        values = numbers(np.array([result[number].values[:n_features] for number in sorted(result)]))
         return [
             {
                 "number": number + 1,
-                "values": own,
-                "truth": classes[found[number].truth] if found[number].truth >= 0 else None,
-                "sentence": shown_line(told.summary, MAX_REASON),
-                "certified": None if told.certified is None else radius_text(told.certified.radius),
+                "values": value,
+                "truth": classes[result[number].truth] if result[number].truth >= 0 else None,
+                "sentence": shown_line(explanation.summary, MAX_REASON),
+                "certified": None if explanation.certified is None else radius_text(explanation.certified.radius),
             }
-            for number, own in zip(sorted(found), values, strict=True)
-            if (told := self._explanation(found[number]))
+            for number, value in zip(sorted(result), values, strict=True)
+            if (explanation := self._explanation(result[number]))
         ]
 
 
@@ -463,21 +481,23 @@ def abstained_section(view: View, judged: JudgedTable, shown: ShownRows) -> Sect
     rows, n, n_unsupported = judged.abstained.rows, judged.n_abstained, judged.n_unsupported
     title = "Rows without an answer"
     if not rows:
-        return Section(title, (view.said("none_abstained"),), name="abstained")
-    unsupported = view.said("unsupported", n=n_unsupported) if n_unsupported else ""
-    most = view.said("most_ignorant", n=len(rows)) if n > len(rows) else ""
-    parts = {"unsupported": unsupported, "causes": view.said("causes"), "listed": most}
-    told = view.said("abstained", n=n, n_rows=judged.n_rows, **parts)
-    return Section(title, (told, *shown.cards(rows)), name="abstained")
+        return Section(title, (view.sentence("none_abstained"),), name="abstained")
+    unsupported = view.sentence("unsupported", n=n_unsupported) if n_unsupported else ""
+    most = view.sentence("most_ignorant", n=len(rows)) if n > len(rows) else ""
+    parts = {"unsupported": unsupported, "causes": view.sentence("causes"), "listed": most}
+    text = view.sentence("abstained", n=n, n_rows=judged.n_rows, **parts)
+    return Section(title, (text, *shown.cards(rows)), name="abstained")
 
 
 def novel_section(view: View, judged: JudgedTable, shown: ShownRows) -> Section:
     """The rows that are most unlike training."""
     rows, has_rows = judged.novel.rows, view.model.tree.profile.has_exemplars
     if not rows:
-        return Section("Unusual rows", (view.said("no_rows"),), name="novel")
-    measure = view.said("neighbour", distance=view.said("distance")) if has_rows else view.said("residual")
-    return Section("Unusual rows", (view.said("novel", n=len(rows), measure=measure), *shown.cards(rows)), name="novel")
+        return Section("Unusual rows", (view.sentence("no_rows"),), name="novel")
+    measure = view.sentence("neighbour", distance=view.sentence("distance")) if has_rows else view.sentence("residual")
+    return Section(
+        "Unusual rows", (view.sentence("novel", n=len(rows), measure=measure), *shown.cards(rows)), name="novel"
+    )
 
 
 def glossary_section(view: View) -> Section:
@@ -535,13 +555,13 @@ def _controls(view: View) -> list[dict[str, Any]]:
     """What the page needs to offer values of the features."""
     spread, kept = total_spread(view.model.tree), view.model.tree.profile.exemplar_row
     return [
-        own
+        item
         | (
             {"levels": view.categories.get(j, [])}
-            if own["kind"] == "category"
+            if item["kind"] == "category"
             else _number_control(view.model, j, float(spread[j]), kept[:, j])
         )
-        for j, own in enumerate(view.asked)
+        for j, item in enumerate(view.asked)
     ]
 
 
@@ -560,6 +580,6 @@ def _number_control(model: Model, j: int, spread: float, kept: Floats) -> dict[s
         "is_binary": kind.name == "binary",
         "spread": spread,
         # What the values 0, 1, ... mean: ordered categories, and 0 and 1 where the table came with words for them.
-        "words": shown_names(kind.said_order) if kind.is_ordered else words,
+        "words": shown_names(kind.display_order) if kind.is_ordered else words,
         "date": date if kind.is_date else None,
     }

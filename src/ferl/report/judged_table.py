@@ -175,9 +175,9 @@ class JudgedTable:
         self.n_covered += int(sets[known, truth[known]].sum())
         probability, has_label = evidence.probability, truth != NO_LABEL
         for k, c in enumerate(self.drawn_classes):
-            own = probability[has_label, c]
-            bins = np.clip(np.ceil(own * N_BINS).astype(np.int64) - 1, 0, N_BINS - 1)
-            for sums, weight in zip(self.bins, (None, truth[has_label] == c, own), strict=True):
+            of_class = probability[has_label, c]
+            bins = np.clip(np.ceil(of_class * N_BINS).astype(np.int64) - 1, 0, N_BINS - 1)
+            for sums, weight in zip(self.bins, (None, truth[has_label] == c, of_class), strict=True):
                 sums[k] += np.bincount(bins, weight, minlength=N_BINS)
         confidence = probability[np.arange(len(label)), label]
         self._blocks.append(Outcomes(truth, label.astype(np.int32), confidence, abstains))
@@ -185,7 +185,7 @@ class JudgedTable:
     @property
     def outcomes(self) -> Outcomes:
         """What becomes of all rows, in the order of the table."""
-        return Outcomes(*(np.concatenate(own) for own in zip(*self._blocks, strict=True)))
+        return Outcomes(*(np.concatenate(item) for item in zip(*self._blocks, strict=True)))
 
     @property
     def figures(self) -> dict[str, float]:
@@ -206,8 +206,8 @@ class JudgedTable:
                 "class": c,
                 "name": names[c],
                 "bins": [
-                    {"low": k / N_BINS, "probability": own / n, "share": hits / n, "n_rows": int(n)}
-                    for k, (n, hits, own) in enumerate(sums.T.tolist())
+                    {"low": k / N_BINS, "probability": item / n, "share": hits / n, "n_rows": int(n)}
+                    for k, (n, hits, item) in enumerate(sums.T.tolist())
                     if n
                 ],
             }
@@ -230,7 +230,7 @@ class JudgedTable:
         -------
         name : str
             Of the column.
-        found : list of GroupMetrics
+        result : list of GroupMetrics
             The groups.
         positive : int or None
             Index of the class that rates of two classes are about.
@@ -239,8 +239,8 @@ class JudgedTable:
         values, codes = group_rows(groups.column)
         if name in (schema.names or ()):  # what people call the feature and its values
             feature = list(schema.names or ()).index(name)
-            said = schema.kinds[feature].values
-            name, values = features[feature], [str(said.get(value, value)) for value in values]
+            meanings = schema.kinds[feature].values
+            name, values = features[feature], [str(meanings.get(value, value)) for value in values]
         names, positive = shown_names(values), positive_index(classes)
         answers = (outcomes.truth, outcomes.label, outcomes.abstains)
         return shown_line(name, 60), count_groups(*answers, names, codes, len(classes), positive), positive
@@ -268,7 +268,7 @@ def measures(judged: JudgedTable, classes: list[str]) -> dict[str, Any] | None:
     dict or None
     """
     outcomes = judged.outcomes
-    truth, label, confidence, abstains = Outcomes(*(own[outcomes.truth != NO_LABEL] for own in outcomes))
+    truth, label, confidence, abstains = Outcomes(*(outcome[outcomes.truth != NO_LABEL] for outcome in outcomes))
     n, n_classes = len(truth), len(classes)
     if not n:
         return None

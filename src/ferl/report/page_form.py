@@ -39,10 +39,10 @@ def numbers(values: Floats) -> Any:
     if np.isfinite(values).all():
         return values.tolist()
     if values.ndim > 1:
-        return [numbers(own) for own in values]
+        return [numbers(value) for value in values]
     return [
-        own if math.isfinite(own) else "NaN" if math.isnan(own) else "Infinity" if own > 0 else "-Infinity"
-        for own in values.tolist()
+        value if math.isfinite(value) else "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+        for value in values.tolist()
     ]
 
 
@@ -88,7 +88,7 @@ def _(model: RuleModel, tree: None = None) -> dict[str, Any]:
     n_columns, gated = len(model.ranges), model.gated_columns.tolist()
     n_categories, gate = model.tree.n_categories(n_columns), model.scores.gate
     terms = [page_form(block, model.tree) for block in model.terms]
-    corners = [own.pop("corners") for own in terms]
+    corners = [term.pop("corners") for term in terms]
     return _shared_form(model, [*corners, _gate_ends(model.gated_columns, gate, n_columns)]) | {
         "terms": terms,
         "prior": numbers(model.prior),
@@ -96,11 +96,11 @@ def _(model: RuleModel, tree: None = None) -> dict[str, Any]:
         "gate": [
             {
                 "column": column,
-                "range": numbers(own),
+                "range": numbers(item),
                 "n_categories": int(n_categories[column]),
                 "fades": k < model.n_fading,
             }
-            for k, (column, own) in enumerate(zip(gated, gate, strict=True))
+            for k, (column, item) in enumerate(zip(gated, gate, strict=True))
         ],
         "behind": _behind_form(model),
         "novelty": _residual_form(model)
@@ -111,12 +111,12 @@ def _(model: RuleModel, tree: None = None) -> dict[str, Any]:
 
 def _behind_form(model: RuleModel) -> dict[str, Any]:
     """What counts the training rows behind an answer; of the triangle each row up to the diagonal."""
-    own = model.rows_behind
+    rows_behind = model.rows_behind
     return {
-        "least": own.least,
-        "mean": numbers(own.mean),
-        "per_deviation": numbers(own.per_deviation),
-        "triangle": [row[: k + 1].tolist() for k, row in enumerate(own.triangle)],
+        "least": rows_behind.least,
+        "mean": numbers(rows_behind.mean),
+        "per_deviation": numbers(rows_behind.per_deviation),
+        "triangle": [row[: k + 1].tolist() for k, row in enumerate(rows_behind.triangle)],
         "most": [{"column": j, "rows": most.tolist()} for j, most in model.most_rows_of_category.items()],
     }
 
@@ -127,7 +127,7 @@ def _(block: Rules, tree: FuzzyTree) -> dict[str, Any]:
         "kind": "rules",
         "node": block.node.tolist(),
         "weight": numbers(block.weight),
-        "columns": [list(own) for own in block.columns(tree)],
+        "columns": [list(column) for column in block.columns(tree)],
         "corners": _bends(tree),
     }
 
@@ -139,15 +139,15 @@ def _(block: CurvesAndMaps, tree: FuzzyTree) -> dict[str, Any]:
     none = np.zeros(0)
     return {
         "kind": "pictures",
-        "columns": [list(own) for own in columns],
-        "cuts": [[own.tolist() for own in block.cuts(term)] for term in terms],
-        "n_categories": [[int(block.n_categories[column]) for column in own] for own in columns],
+        "columns": [list(column) for column in columns],
+        "cuts": [[cut.tolist() for cut in block.cuts(term)] for term in terms],
+        "n_categories": [[int(block.n_categories[column]) for column in item] for item in columns],
         "value": [numbers(block.value[block.cells(term)]) for term in terms],
         "support": [block.support[block.cells(term)].tolist() for term in terms],
         # The cell of a cut ends at it, the next one begins at the next number.
         "corners": [
-            np.concatenate([own, np.nextafter(own, np.inf)])
-            for own in (cuts.get(column, none) for column in range(n_columns))
+            np.concatenate([item, np.nextafter(item, np.inf)])
+            for item in (cuts.get(column, none) for column in range(n_columns))
         ],
     }
 
@@ -181,7 +181,7 @@ def _(model: TreeModel, tree: None = None) -> dict[str, Any]:
     ) | {
         "combination": model.reading.combination,
         "is_source": model.is_source.tolist(),
-        "speaks": model.speaks.tolist(),
+        "is_rule": model.is_rule.tolist(),
         "gated": gated,
         "consequent": numbers(model.tree.consequent),
         "reliability": numbers(model.reliability),
@@ -204,7 +204,7 @@ def _shared_form(model: Model, corners: list[list[Floats]]) -> dict[str, Any]:
         "constants": CONSTANTS,
         "classes": shown_names(model.labels),
         "n_features": model.n_features,
-        "derived": [page_derived(own) for own in model.derived],
+        "derived": [page_derived(item) for item in model.derived],
         "nodes": {
             "parent": tree.parent.tolist(),
             "feature": tree.feature.tolist(),
@@ -213,18 +213,21 @@ def _shared_form(model: Model, corners: list[list[Floats]]) -> dict[str, Any]:
             "fall": numbers(core.fall),
             "gate": numbers(core.gate),
             "share": numbers(tree.share),
-            "category": [numbers(own) if len(own) else None for own in memberships],
+            "category": [numbers(membership) if len(membership) else None for membership in memberships],
         },
         "corners": [
-            np.unique(found[np.isfinite(found)]).tolist() for found in map(np.concatenate, zip(*corners, strict=True))
+            np.unique(result[np.isfinite(result)]).tolist()
+            for result in map(np.concatenate, zip(*corners, strict=True))
         ],
     }
 
 
-def page_derived(own: Derived) -> dict[str, Any]:
+def page_derived(derived: Derived) -> dict[str, Any]:
     """A derived column as the page computes it."""
-    entries = {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in vars(own).items()}
-    return {"kind": own.kind, **entries}
+    entries = {
+        name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in vars(derived).items()
+    }
+    return {"kind": derived.kind, **entries}
 
 
 def _bends(tree: FuzzyTree) -> list[Floats]:
@@ -268,11 +271,11 @@ def _exemplars(tree: FuzzyTree) -> dict[str, Any]:
     """Exemplars of the nodes where paths can end, and the rows that these are."""
     profile = tree.profile
     lists = [None if node < 0 else profile.exemplar[node] for node in tree.exemplar_group]
-    used = np.unique(np.concatenate([own[own >= 0] for own in lists if own is not None]))
+    used = np.unique(np.concatenate([one_list[one_list >= 0] for one_list in lists if one_list is not None]))
     index = np.full(len(profile.exemplar_row), -1)
     index[used] = np.arange(len(used))
     return {
-        "exemplar": [None if own is None else index[own[own >= 0]].tolist() for own in lists],
+        "exemplar": [None if one_list is None else index[one_list[one_list >= 0]].tolist() for one_list in lists],
         "row": numbers(profile.exemplar_row[used]),
     }
 

@@ -71,18 +71,18 @@ class View:
         self.model, schema = model, model.schema
         self.features, self.classes = shown_names(model.feature_names()), shown_names(model.labels)
         self.columns = model.column_names(self.features)
-        self.categories = {j: shown_names(own, MAX_CATEGORY_LETTERS) for j, own in model.category_names.items()}
+        self.categories = {j: shown_names(item, MAX_CATEGORY_LETTERS) for j, item in model.category_names.items()}
         self.target = shown_line(schema.target.name, 60) or None
-        own = [
+        categories = [
             None if known is None else np.array(self.categories.get(j, ()), dtype=object)
             for j, known in enumerate(schema.categories)
         ]
         # Names have their units already, and categories their meanings.
         kinds = [
-            replace(kind, label="", unit="", values=kind.values if own[j] is None else {})
+            replace(kind, label="", unit="", values=kind.values if categories[j] is None else {})
             for j, kind in enumerate(schema.kinds)
         ]
-        renamed = replace(schema, names=tuple(self.features), categories=tuple(own), kinds=tuple(kinds))
+        renamed = replace(schema, names=tuple(self.features), categories=tuple(categories), kinds=tuple(kinds))
         self.shown = replace(model, schema=renamed)
         self.style = Style(self.shown, self.columns, self.classes, all_classes=False)
         self.glossary, self._sentences, self._tiles = words_of(model.kind)
@@ -111,7 +111,9 @@ class View:
 
     def conditions(self, conditions: Sequence[Condition]) -> list[str]:
         """Conditions in words; a threshold stays with its band where a line wraps."""
-        return [cut(own.text(self.columns[own.feature])).replace(" ±", "\u00a0±") for own in conditions]
+        return [
+            cut(condition.text(self.columns[condition.feature])).replace(" ±", "\u00a0±") for condition in conditions
+        ]
 
     def term(self, text: str) -> Marked:
         """A word that the glossary explains, or text and its word, "Novelty|novelty"; all others are code."""
@@ -120,15 +122,15 @@ class View:
             return Marked(text, tone="code")
         return Marked(shown or word, tone="term", term=word, title=self.glossary[word])
 
-    def said(self, name: str, tone: str = "", /, **values: Any) -> Marked:
+    def sentence(self, name: str, tone: str = "", /, **values: Any) -> Marked:
         """A sentence of the page by its name."""
         return self._filled(self._sentences[name], values, tone)
 
     def _filled(self, text: str, values: dict[str, Any], tone: str = "") -> Marked:
         """A text with its values, as _Texts has them; what is in brackets is a term."""
-        pieces = [_TEXTS.vformat(own, (), values) for own in re.split(r"[\[\]]", text)]
+        pieces = [_TEXTS.vformat(word, (), values) for word in re.split(r"[\[\]]", text)]
         marks = {"tone": tone} if tone else {}
-        return Marked(*(self.term(own) if k % 2 else own for k, own in enumerate(pieces)), **marks)
+        return Marked(*(self.term(piece) if k % 2 else piece for k, piece in enumerate(pieces)), **marks)
 
     def tiles(self, name: str, figures: dict[str, Any]) -> Table:
         """Figures side by side: what each is called, its value, and more of it; unknown figures are left out."""
@@ -149,8 +151,8 @@ class View:
                 "name": name,
                 "full_name": shown_line(names[j]),
                 "kind": "number" if schema.categories[j] is None else "category",
-                "n_uses": sum(own[j] for own in uses.values()),
-                "uses": {name: own[j] for name, own in uses.items()},
+                "n_uses": sum(use[j] for use in uses.values()),
+                "uses": {name: item[j] for name, item in uses.items()},
                 "importance": float(importance[j]),
             }
             for j, name in enumerate(self.features)
@@ -203,7 +205,7 @@ def words_of(kind: str) -> tuple[dict[str, str], dict[str, str], dict[str, Any]]
     """The words for a kind of model, "rules" or "trees": glossary in alphabetical order, sentences by name, tiles."""
     words = json.loads((Path(__file__).parent / "templates" / "words.json").read_text(encoding="utf-8"))
     glossary, sentences = (words[part]["all"] | words[part][kind] for part in ("glossary", "sentences"))
-    return dict(sorted(glossary.items(), key=lambda own: own[0].lower())), sentences, words["tiles"]
+    return dict(sorted(glossary.items(), key=lambda item: item[0].lower())), sentences, words["tiles"]
 
 
 class _Texts(Formatter):
@@ -255,11 +257,11 @@ class TreeView(View):
             "rllrr",
             "rule-table of-trees",
         )
-        leaf, said = self.model.tree.is_leaf, self.said("rules", "note")
+        leaf, note = self.model.tree.is_leaf, self.sentence("rules", "note")
         if not all(leaf[rule.node] for rule in self.rules):
-            said = Marked(said, self.said("beginnings"), tone="note")
-        tree = (self.said("tree", "note"), Marked(html=self._drawing()))
-        return [self._rules_section(said, table), Section("Tree", tree, name="tree")]
+            note = Marked(note, self.sentence("beginnings"), tone="note")
+        tree = (self.sentence("tree", "note"), Marked(html=self._drawing()))
+        return [self._rules_section(note, table), Section("Tree", tree, name="tree")]
 
     def _rule_row(self, rule: Statement) -> tuple[str, ...]:
         is_leaf, confidence = self.model.tree.is_leaf[rule.node], float(rule.adds[rule.label])
@@ -316,10 +318,10 @@ class RuleView(View):
 
     def sections(self) -> list[Section]:
         """Curves and maps, rules, the most important features first, and the scorecard."""
-        found = [self._shapes_section(), self._listed_section()]
+        result = [self._shapes_section(), self._listed_section()]
         if self.card is not None and len(self.classes) <= MAX_CARD_CLASSES:
-            found.append(self._card_section(self.card))
-        return found
+            result.append(self._card_section(self.card))
+        return result
 
     def form(self) -> dict[str, Any]:
         """What rows have on average, and what reason codes are chosen from."""
@@ -331,7 +333,7 @@ class RuleView(View):
             for feature in map(self.model.feature_of, columns):
                 shares.setdefault(feature, []).append((term, 1 / len(columns)))
         reasons = {
-            "candidates": [{"feature": feature, "terms": own} for feature, own in sorted(shares.items())],
+            "candidates": [{"feature": feature, "terms": item} for feature, item in sorted(shares.items())],
             "usual": numbers(self.model.mean_contributions),
             "unit": POINTS.unit,
             "neutral": POINTS.neutral,
@@ -344,12 +346,12 @@ class RuleView(View):
         curves, maps, top = charts["curves"], charts["maps"], charts["top"]
         drawn_for = f"{names[1]} (up) and {names[0]} (down)" if len(names) == 2 else "each class"
 
-        def figure(own: list[dict[str, Any]]) -> Marked:
-            return Marked(html=drawn("shapes", "curves", own, names, top))
+        def figure(curves_drawn: list[dict[str, Any]]) -> Marked:
+            return Marked(html=drawn("shapes", "curves", curves_drawn, names, top))
 
-        blocks: list[Block] = [self.said("no_curve", "note")]
+        blocks: list[Block] = [self.sentence("no_curve", "note")]
         if curves:
-            blocks = [self.said("curves", drawn=drawn_for, top=top), figure(curves[:MAX_OPEN_CURVES])]
+            blocks = [self.sentence("curves", drawn=drawn_for, top=top), figure(curves[:MAX_OPEN_CURVES])]
         if len(curves) > MAX_OPEN_CURVES:
             n_more = counted(len(curves) - MAX_OPEN_CURVES, "more curve")
             blocks.append(Section(n_more, (figure(curves[MAX_OPEN_CURVES:]),)))
@@ -357,19 +359,19 @@ class RuleView(View):
             chips = [piece for c in range(min(len(names), N_TINTS)) for piece in (self.chip(c), " ")]
             drawing = Marked(html=drawn("shapes", "maps", maps))
             blocks.append(
-                Section(f"{counted(len(maps), 'pair')} of features", (Marked(self.said("maps"), *chips), drawing))
+                Section(f"{counted(len(maps), 'pair')} of features", (Marked(self.sentence("maps"), *chips), drawing))
             )
         return Section("Curves", tuple(blocks), name="shapes")
 
     def _listed_section(self) -> Section:
-        order = [(group, own, rule) for group, own in enumerate(self.shapes.all) for rule in own.rules]
+        order = [(group, item, rule) for group, item in enumerate(self.shapes.all) for rule in item.rules]
         rows = tuple(
             self._rule_row(group, shape, rule) for (group, shape, _), rule in zip(order, self.rules, strict=True)
         )
         if not rows and self.model.size_beside_rules:
-            return Section("Rules", (self.said("no_rules", "note"),), name="rules")
+            return Section("Rules", (self.sentence("no_rules", "note"),), name="rules")
         heads = ("#", "About", "If", "Supports", "Weight", "Applies to")
-        return self._rules_section(self.said("rules", "note"), Table(heads, rows, "rlllrr", "rule-table of-rules"))
+        return self._rules_section(self.sentence("rules", "note"), Table(heads, rows, "rlllrr", "rule-table of-rules"))
 
     def _rule_row(self, group: int, shape: Curve | Interaction, rule: Statement) -> tuple[str, ...]:
         number, conditions, support = self._rule_cells(rule)
@@ -381,11 +383,11 @@ class RuleView(View):
 
     def _card_note(self) -> Block:
         outside = OUTSIDE_CARD if len(self.model.gated_columns) else ""
-        return self.said("card_note", "note", outside=outside)
+        return self.sentence("card_note", "note", outside=outside)
 
     def _card_section(self, table: ScoreTable) -> Section:
         lines, rows = table.with_base(), []
-        sizes = [(name, len(list(own))) for name, own in groupby(lines, key=lambda line: line.name)]
+        sizes = [(name, len(list(item))) for name, item in groupby(lines, key=lambda line: line.name)]
         names = [cell for name, n in sizes for cell in (Marked(name, scope="rowgroup", span=n), *[""] * (n - 1))]
         rows = [
             (name, cut(line.when, MAX_LETTERS), *POINTS.texts(line)) for name, line in zip(names, lines, strict=True)
@@ -394,21 +396,21 @@ class RuleView(View):
         align = "ll" + "r" * len(heads)
         card = Table(("Feature", "Value", *heads), tuple(rows), align, "card-table", "Scorecard")
         n, things = len(sizes) - 1, "feature or rule" if len(sizes) == 2 else "features and rules"
-        about = self.said("card", meaning=" ".join(POINTS.meaning(self.classes, 1)))
+        about = self.sentence("card", meaning=" ".join(POINTS.meaning(self.classes, 1)))
         return Section(
             "Scorecard", (about, Section(f"The card: {n} {things}", (card,)), self._card_note()), name="scorecard"
         )
 
     def reason_codes(self, rows: Floats, labels: list[int]) -> list[list[str]]:
         """What cost each row most on its way to the less probable class, of two; others leave open which one."""
-        found: list[list[str]] = [[] for _ in labels]
+        result: list[list[str]] = [[] for _ in labels]
         if self.card is None or len(self.classes) != 2:
-            return found
+            return result
         for wanted, name in enumerate(self.model.classes.tolist()):
-            indices = [index for index, own in enumerate(labels) if own != wanted]
+            indices = [index for index, label in enumerate(labels) if label != wanted]
             if not indices:
                 continue
             reasons = read_reasons(self.shown, rows[indices], N_REASONS, name, feature_names=self.features)
-            for index, own in zip(indices, reasons, strict=True):
-                found[index] = [cut(reason.text, MAX_LETTERS) for reason in own]
-        return found
+            for index, item in zip(indices, reasons, strict=True):
+                result[index] = [cut(reason.text, MAX_LETTERS) for reason in item]
+        return result

@@ -260,7 +260,7 @@ def show(
         raise ValueError("show has labels y and no rows X; pass both, or none.")
     model: Model = model_of(estimator, "show")
     page = summarise(model, changed_parameters(estimator), JudgedTable(model), None, "the table")
-    page["sections"] = [own for own in page["sections"] if own.name not in ABOUT_ROWS]
+    page["sections"] = [item for item in page["sections"] if item.name not in ABOUT_ROWS]
     page["subject"] = page["subject"].split(", judged on ")[0]
     return Shown(render(page), height)
 
@@ -280,10 +280,10 @@ def _grouping(model: Model, X: Any, groups: str | ArrayLike | None) -> tuple[Any
         raise ValueError(
             f"groups is {groups!r}; the columns of X are {known}. Name one of them, or pass a value for each row."
         )
-    found = Groups(groups, given.columns[given.names.index(groups)])
+    result = Groups(groups, given.columns[given.names.index(groups)])
     if groups in (model.schema.names or ()) or len(given.names) == model.n_features:
-        return given, found  # a model without names takes columns in their order
-    return given.without(groups), found
+        return given, result  # a model without names takes columns in their order
+    return given.without(groups), result
 
 
 def _cells(model: Model, given: Table, first: int) -> Cell:

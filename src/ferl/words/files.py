@@ -69,11 +69,11 @@ def load_partition(path: str | os.PathLike[str]) -> list[LinguisticVariable]:
     >>> folder.cleanup()
     """
     path = Path(path)
-    found = read_written(path, PartitionError, "partitions")
-    if not isinstance(found, dict) or not found:
-        raise PartitionError(f"{path.name} holds {shown(found)}; it must list variables by their names.")
-    _check_once(found, f"{path.name} has two variables called")
-    return [_variable(name, value) for name, value in found.items()]
+    result = read_written(path, PartitionError, "partitions")
+    if not isinstance(result, dict) or not result:
+        raise PartitionError(f"{path.name} holds {shown(result)}; it must list variables by their names.")
+    _check_once(result, f"{path.name} has two variables called")
+    return [_variable(name, value) for name, value in result.items()]
 
 
 def save_partition(variables: Iterable[LinguisticVariable | None], path: str | os.PathLike[str]) -> None:

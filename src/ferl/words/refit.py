@@ -140,9 +140,9 @@ def refit_partition(
     low, width = (values[table.feature][:, None] for values in (rows.low, rows.width))
     start = (table.ends - low) / width
     before = loss(start.ravel())[0]
-    found, after, n_iterations, converged = _minimise(loss, table, start, before, int(max_iter))
+    result, after, n_iterations, converged = _minimise(loss, table, start, before, int(max_iter))
     # By the distance moved and not by the value reached: what did not move stays to the last bit.
-    ends = _ordered(table, table.ends + (found - start) * width)
+    ends = _ordered(table, table.ends + (result - start) * width)
     moved = _move_variables(partition, table, ends)
     used = np.unique(tree.feature[1:]).tolist()
     fitted = copy(estimator)._take(replace(model, tree=_seen_again(_move_tree(tree, table, ends), rows), words=moved))
@@ -236,11 +236,11 @@ def _minimise(
     left, gain = max_iter, np.inf
     while left > 0 and gain > _LEAST_GAIN and table.n_ramps:
         bounds = movement_bounds(table, ends).reshape(-1, 2)
-        found = minimize(loss, ends.ravel(), jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": left})
-        gain = value - float(found.fun)
-        left -= int(found.nit)
+        result = minimize(loss, ends.ravel(), jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": left})
+        gain = value - float(result.fun)
+        left -= int(result.nit)
         if gain > 0:
-            ends, value = found.x.reshape(-1, 2), float(found.fun)
+            ends, value = result.x.reshape(-1, 2), float(result.fun)
     return ends, value, max_iter - left, gain <= _LEAST_GAIN or not table.n_ramps
 
 
@@ -248,8 +248,8 @@ def _ordered(table: RampTable, ends: Floats) -> Floats:
     """Ends that ascend to the last bit, in units of the features again."""
     ordered = ends.copy()
     for j in np.unique(table.feature):
-        own = table.feature == j
-        ordered[own] = np.maximum.accumulate(ends[own].ravel()).reshape(-1, 2)
+        of_feature = table.feature == j
+        ordered[of_feature] = np.maximum.accumulate(ends[of_feature].ravel()).reshape(-1, 2)
     return ordered
 
 
@@ -501,18 +501,18 @@ class RefitLoss:
         """Loss, and its derivatives by the plausibilities and the open share."""
         n_classes = len(product) - 1
         plausible, open_share = product[:-1], product[-1]
-        own = plausible[self._label] - open_share * (1.0 - 1.0 / n_classes)
+        mass = plausible[self._label] - open_share * (1.0 - 1.0 / n_classes)
         total = plausible.sum(axis=0) - (n_classes - 1) * open_share
         # Sources that exclude each other entirely say nothing together.
         silent = total <= 0.0
-        probability = np.where(silent, 1.0 / n_classes, own / np.where(silent, 1.0, total))
+        probability = np.where(silent, 1.0 / n_classes, mass / np.where(silent, 1.0, total))
         loss = -float(self._weight @ np.log(np.maximum(probability, _core.LEAST_PROBABILITY)))
         counts = np.where(silent | (probability <= _core.LEAST_PROBABILITY), 0.0, self._weight)
         by_total = np.divide(counts, total, out=np.zeros_like(counts), where=counts > 0)
-        by_own = -np.divide(counts, own, out=np.zeros_like(counts), where=counts > 0)
+        by_mass = -np.divide(counts, mass, out=np.zeros_like(counts), where=counts > 0)
         change = np.tile(by_total, (n_classes + 1, 1))
-        change[self._label] += by_own
-        change[-1] = -(1.0 - 1.0 / n_classes) * by_own - (n_classes - 1) * by_total
+        change[self._label] += by_mass
+        change[-1] = -(1.0 - 1.0 / n_classes) * by_mass - (n_classes - 1) * by_total
         return loss, change
 
     def _to_firings(self, change: Floats, products: list[Floats], firing: Floats) -> Floats:

@@ -47,13 +47,13 @@ def read_lines(folder: Path, name: str) -> list[str]:
 
 def read_pairs(folder: Path, name: str) -> dict[int, str]:
     """Lines "12 text" by their number."""
-    found = {}
+    result = {}
     for line in read_lines(folder, name):
         number, _, text = line.partition(" ")
         if not number.isdigit() or not text:
             raise ValueError(f"{folder / name}: the line {line!r} is not a number and a text.")
-        found[int(number)] = text.strip()
-    return found
+        result[int(number)] = text.strip()
+    return result
 
 
 N_ATTRIBUTES = 312
@@ -112,7 +112,7 @@ def load_cub(folder: str | Path, *, attributes: tuple[int, ...] | None = KOH_112
 
 def _attribute_names(folder: Path) -> dict[int, str]:
     """Names by number, from 1, as people would say them: "has bill shape: dagger"."""
-    folders = [own for own in (folder, folder / "attributes", folder.parent) if (own / "attributes.txt").is_file()]
+    folders = [item for item in (folder, folder / "attributes", folder.parent) if (item / "attributes.txt").is_file()]
     names = read_pairs(folders[0] if folders else folder, "attributes.txt")
     return {number: name.replace("::", ": ").replace("_", " ") for number, name in names.items()}
 
@@ -134,12 +134,12 @@ def _annotations(folder: Path, numbers: list[int]) -> tuple[NDArray[np.float64],
 def _majorities(
     concepts: NDArray[np.float64], y: NDArray[np.str_], is_train: NDArray[np.bool_]
 ) -> dict[str, NDArray[np.float64]]:
-    found = {}
+    result = {}
     for name in np.unique(y).tolist():
-        own = concepts[(y == name) & is_train]
-        n_present, n_absent = (own == 1).sum(axis=0), (own == 0).sum(axis=0)
-        found[name] = ((n_present >= n_absent) & (n_present > 0)).astype(np.float64)
-    return found
+        concept = concepts[(y == name) & is_train]
+        n_present, n_absent = (concept == 1).sum(axis=0), (concept == 0).sum(axis=0)
+        result[name] = ((n_present >= n_absent) & (n_present > 0)).astype(np.float64)
+    return result
 
 
 _IMAGES = "JPEGImages"
@@ -171,9 +171,9 @@ def load_awa2(folder: str | Path) -> ImageConcepts:
         )
     paths, y = [], []
     for name in classes:
-        found = sorted((folder / _IMAGES / name).glob("*.jpg"))
-        paths += found
-        y += [name] * len(found)
+        result = sorted((folder / _IMAGES / name).glob("*.jpg"))
+        paths += result
+        y += [name] * len(result)
     if not paths:
         raise FileNotFoundError(
             f"{folder / _IMAGES} holds no images of the classes, such as {_IMAGES}/{classes[0]}/*.jpg."

@@ -96,8 +96,8 @@ def judge_heads(X: Floats, y: Labels, X_test: Floats, y_test: Labels, seed: int,
         LR: {"decision": X.shape[1], "concepts": X.shape[1]},
     }
     return {
-        name: {"accuracy": 100 * float(np.mean(found == y_test)), **{key: float(n) for key, n in sizes[name].items()}}
-        for name, found in labels.items()
+        name: {"accuracy": 100 * float(np.mean(result == y_test)), **{key: float(n) for key, n in sizes[name].items()}}
+        for name, result in labels.items()
     }
 
 
@@ -116,15 +116,15 @@ def judge_few(
     settings = {**TREE_SETTINGS, "max_rules": min(budget.tree, _n_leaves_of_cart(X, y, seed))}
     gain = fit(settings, X, y, seed).feature_importances_
     regression = _regression().fit(X, y)
-    found = {}
+    result = {}
     for n_concepts in (n for n in FEW if n < X.shape[1]):
-        own = np.argsort(-gain, kind="stable")[:n_concepts]
+        order = np.argsort(-gain, kind="stable")[:n_concepts]
         labels = {
-            FERL: fit(settings, X[:, own], y, seed).predict(X_test[:, own]),
+            FERL: fit(settings, X[:, order], y, seed).predict(X_test[:, order]),
             LR: _with_best_concepts(regression, X, y, X_test, n_concepts),
         }
-        found[n_concepts] = {name: 100 * float(np.mean(label == y_test)) for name, label in labels.items()}
-    return found
+        result[n_concepts] = {name: 100 * float(np.mean(label == y_test)) for name, label in labels.items()}
+    return result
 
 
 def _n_leaves_of_cart(X: Floats, y: Labels, seed: int) -> int:
@@ -169,8 +169,8 @@ def _with_best_of_class(full: Any, X: Floats, y: Labels, X_test: Floats, n_conce
     for place, label in enumerate(classes):
         weight = np.abs(full.coef_[min(place, len(full.coef_) - 1)]) * X.std(axis=0)
         chosen = np.argsort(-weight, kind="stable")[:n_concepts]
-        own = _regression().fit(X[:, chosen], y == label)
-        scores[:, place] = own.predict_proba(X_test[:, chosen])[:, 1]
+        regression = _regression().fit(X[:, chosen], y == label)
+        scores[:, place] = regression.predict_proba(X_test[:, chosen])[:, 1]
     return np.asarray(classes[scores.argmax(axis=1)])
 
 
@@ -181,8 +181,8 @@ def _with_best_of_row(full: Any, X: Floats, X_test: Floats, n_concepts: int) -> 
     """
     mean, classes = X.mean(axis=0), full.classes_
     label = np.searchsorted(classes, full.predict(X_test))
-    own = full.coef_[label] if len(full.coef_) > 1 else np.tile(full.coef_, (len(X_test), 1))
-    part = np.abs(own * (X_test - mean))
+    coefficients = full.coef_[label] if len(full.coef_) > 1 else np.tile(full.coef_, (len(X_test), 1))
+    part = np.abs(coefficients * (X_test - mean))
     kept = np.argsort(-part, axis=1, kind="stable")[:, :n_concepts]
     rows = np.tile(mean, (len(X_test), 1))
     np.put_along_axis(rows, kept, np.take_along_axis(X_test, kept, axis=1), axis=1)

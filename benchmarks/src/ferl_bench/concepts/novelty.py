@@ -41,15 +41,15 @@ def novelty_scores(X: Floats, y: Labels, rows: Floats, seed: int, budget: Budget
     """Score rows by every detector, fitted on the concepts of known rows; higher is more novel."""
     wide = fit_wide(X, y, seed, budget.wide)
     tree = fit({**TREE_SETTINGS, "max_rules": budget.tree}, X, y, seed)
-    found = {
+    result = {
         WIDE: wide.novelty(rows),
         FERL: tree.novelty(rows),
         RESIDUAL: tree.novelty(rows, measure="residual"),
     }
     for detector in (nearest, mahalanobis, isolation_forest):
         for name, score in detector(X, y, seed).items():
-            found[name] = _in_blocks(score, rows)
-    return found
+            result[name] = _in_blocks(score, rows)
+    return result
 
 
 def name_anomalies(kind: str, X: Floats, y: Labels, rows: Floats, names: Sequence[str], budget: Budget) -> Named:

@@ -165,13 +165,13 @@ class TorchDetector(BaseEstimator):
         torch = require_torch()
         device = self._device(torch)
         module = self.module_.to(device)
-        found = []
+        result = []
         with torch.inference_mode():
             for rows in _parts_of(np.arange(n_rows_of(X)), 4 * self.batch_size):
                 logits = module(self._tensor(X, rows, training=False).to(device))
-                found.append(torch.sigmoid(logits.double()).cpu().numpy())
+                result.append(torch.sigmoid(logits.double()).cpu().numpy())
         module.to("cpu")
-        return np.concatenate(found) if found else np.empty((0, self.n_concepts_))
+        return np.concatenate(result) if result else np.empty((0, self.n_concepts_))
 
     def _parts(self, n_rows: int, seed: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         order = np.random.default_rng([seed, n_rows]).permutation(n_rows)

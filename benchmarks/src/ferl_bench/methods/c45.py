@@ -130,17 +130,17 @@ class _Grower:
 
     def _best_question(self, rows: Rows, counts: Floats, used: frozenset[int]) -> Question | None:
         """Return the question of the largest gain ratio among those of at least average gain."""
-        found = []
+        result = []
         for column in range(self.X.shape[1]):
             if column in used or len(self.values[column]) < 2:
                 continue
             judged = (self._categories if column in self.categorical else self._cut)(column, rows, counts)
             if judged is not None and judged[0] > ROUNDING:
-                found.append(judged)
-        if not found:
+                result.append(judged)
+        if not result:
             return None
-        average = sum(gain for gain, _, _ in found) / len(found)
-        return max((one for one in found if one[0] >= average - ROUNDING), key=lambda one: one[1])[2]
+        average = sum(gain for gain, _, _ in result) / len(result)
+        return max((one for one in result if one[0] >= average - ROUNDING), key=lambda one: one[1])[2]
 
     def _categories(self, column: int, rows: Rows, counts: Floats) -> tuple[float, float, Question] | None:
         """Return gain, gain ratio and the question with a branch for each value, or None where it is not allowed."""

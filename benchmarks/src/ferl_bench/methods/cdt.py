@@ -150,9 +150,9 @@ def _grow(X: Floats, members: Floats, rows: Rows, used: frozenset[int], find: Fi
     if node.split is not None:
         branch = np.searchsorted(node.split.cuts, X[rows, node.split.column], side="left")
         for number in range(len(node.split.cuts) + 1):
-            own = rows[branch == number]
+            row = rows[branch == number]
             # A branch without rows knows what its parent knows.
-            child = _grow(X, members, own, used | {node.split.column}, find) if len(own) else Node(node.counts)
+            child = _grow(X, members, row, used | {node.split.column}, find) if len(row) else Node(node.counts)
             node.children.append(child)
     return node
 
@@ -178,12 +178,12 @@ def _best_feature(
 def _best_cut(s: float, X: Floats, members: Floats, rows: Rows, used: frozenset[int]) -> Split | None:
     """Return the binary cut of the largest imprecise gain ratio, among features whose gain is at least average."""
     here = largest_entropy(members[rows].sum(axis=0), s)
-    found = [cut for column in range(X.shape[1]) if (cut := _cut_of(column, here, s, X, members, rows)) is not None]
-    if not found:
+    result = [cut for column in range(X.shape[1]) if (cut := _cut_of(column, here, s, X, members, rows)) is not None]
+    if not result:
         return None
-    average = sum(gain for gain, _, _ in found) / len(found)
+    average = sum(gain for gain, _, _ in result) / len(result)
     _, split = max(
-        ((ratio, split) for gain, ratio, split in found if gain >= average - SMALLEST_GAIN), key=lambda one: one[0]
+        ((ratio, split) for gain, ratio, split in result if gain >= average - SMALLEST_GAIN), key=lambda one: one[0]
     )
     return split
 

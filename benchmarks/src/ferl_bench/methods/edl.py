@@ -116,9 +116,9 @@ class EvidentialNetwork:
         for epoch in range(N_EPOCHS):
             weight = epoch / N_EPOCHS
             for batch in torch.randperm(len(X)).split(BATCH_ROWS):
-                alpha, own = self.network_(X[batch]) + 1, members[batch]
-                misleading = own + (1 - own) * alpha
-                loss = expected_squared_error(alpha, own) + weight * divergence_from_uniform(misleading)
+                alpha, member = self.network_(X[batch]) + 1, members[batch]
+                misleading = member + (1 - member) * alpha
+                loss = expected_squared_error(alpha, member) + weight * divergence_from_uniform(misleading)
                 optimiser.zero_grad()
                 loss.mean().backward()
                 optimiser.step()
@@ -127,8 +127,8 @@ class EvidentialNetwork:
         """Return the evidence for each class; shape (n_rows, n_classes)."""
         torch = _torch()
         with torch.no_grad():
-            found = self.network_(torch.as_tensor(X, dtype=torch.float32))
-        return np.asarray(found.numpy(), dtype=np.float64)
+            result = self.network_(torch.as_tensor(X, dtype=torch.float32))
+        return np.asarray(result.numpy(), dtype=np.float64)
 
     def predict_proba(self, X: Floats) -> Floats:
         """Return the mean of each row's Dirichlet distribution; shape (n_rows, n_classes)."""

@@ -42,9 +42,9 @@ def fit(parameters: Mapping[str, Any], X: Any, y: Any, seed: int) -> Classifier:
     Among them ``tuning`` has numbers of the learner of rules, ``constants`` those of similar cases, and ``kept`` how
     cases are thinned out.
     """
-    own = {name: value for name, value in parameters.items() if name not in ("tuning", "constants", "kept")}
+    options = {name: value for name, value in parameters.items() if name not in ("tuning", "constants", "kept")}
     with tuned(**parameters.get("tuning", {})), with_constants(**parameters.get("constants", {})):
-        fitted: Classifier = classifier_of(own, random_state=seed, n_jobs=1).fit(X, y)
+        fitted: Classifier = classifier_of(options, random_state=seed, n_jobs=1).fit(X, y)
     if "kept" in parameters:
         from ferl_bench.tables.defaults_cases import thinned
 
@@ -82,7 +82,7 @@ def wide_readings(fitted: FERLClassifier, X: Any) -> dict[str, float]:
     return {
         "ignorance": float(evidence.ignorance.mean()),
         "belief": float(evidence.belief.max(axis=1).mean()),
-        "conditions": float(np.mean([len(own) for own in named])) if named else 0.0,
+        "conditions": float(np.mean([len(item) for item in named])) if named else 0.0,
         "features": float(len(set().union(*named))),
     }
 
@@ -104,16 +104,16 @@ def ferl_method(name: str, parameters: dict[str, Any], paper: Mapping[str, float
 def wide_method(max_rules: int | None = None) -> Method:
     """Return FERL-wide with at most this many rules, or with its default, as a method; it reads categories."""
     if max_rules is None:
-        own = ferl_method("wide", MODELS["wide"])
+        method = ferl_method("wide", MODELS["wide"])
     else:
-        own = ferl_method(f"wide, {max_rules} rules", {**MODELS["wide"], "max_rules": max_rules})
-    return replace(own, readings=wide_readings, reads_categories=True)
+        method = ferl_method(f"wide, {max_rules} rules", {**MODELS["wide"], "max_rules": max_rules})
+    return replace(method, readings=wide_readings, reads_categories=True)
 
 
 def cases_method() -> Method:
     """Return FERL-wide with the vote of similar cases as a method."""
-    own = ferl_method("wide with cases", {**MODELS["wide"], "cases": True})
-    return replace(own, readings=wide_readings, reads_categories=True)
+    method = ferl_method("wide with cases", {**MODELS["wide"], "cases": True})
+    return replace(method, readings=wide_readings, reads_categories=True)
 
 
 _SETS = ("determinacy", "set_coverage", "set_size", "u65", "u80")

@@ -36,11 +36,11 @@ class EvidentialNeighbours:
         """Return the mass of each class, shape (n_rows, n_classes), and that of all of them, (n_rows,)."""
         distance, index = self.search.kneighbors(X)
         label = self.label[index]
-        own = RELIABILITY * np.exp(-self.scale[label] * distance**2)
+        closeness = RELIABILITY * np.exp(-self.scale[label] * distance**2)
         # For each class, what its neighbours leave to all classes; logarithms keep products from underflowing.
         left = np.zeros((len(X), len(self.classes_)))
         rows = np.repeat(np.arange(len(X)), index.shape[1])
-        np.add.at(left, (rows, label.ravel()), np.log1p(-own).ravel())
+        np.add.at(left, (rows, label.ravel()), np.log1p(-closeness).ravel())
         total = left.sum(axis=1, keepdims=True)
         single = -np.expm1(left) * np.exp(total - left)
         whole = np.exp(total[:, 0])

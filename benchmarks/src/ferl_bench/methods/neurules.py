@@ -174,9 +174,9 @@ class RuleList:
         priority[:] = (inner.T * activation).sum(axis=1)
         slopes = inner.T * self.priority[:, None]
         for rules, (soft, denominator, ratio) in zip(blocks, kept, strict=True):
-            own = slopes[rules] / denominator
-            shared = own * activation[rules]
-            weights[rules] = own.sum(axis=1)[:, None] - np.matmul(shared[:, None], ratio)[:, 0]
+            slope = slopes[rules] / denominator
+            shared = slope * activation[rules]
+            weights[rules] = slope.sum(axis=1)[:, None] - np.matmul(shared[:, None], ratio)[:, 0]
             below, above, inside = soft
             # d AND / d pi = AND w ratio^2 / ((1 + eta) denominator), and d pi / d a = -pi^2 e^((a - x) / t) / t.
             ratio *= inside
@@ -190,12 +190,12 @@ class RuleList:
 
     def strict(self, X: Floats32) -> Floats32:
         """Return priority times AND with crisp intervals; shape (n_rows, n_rules)."""
-        found = np.empty((len(X), len(self.priority)), dtype=np.float32)
+        result = np.empty((len(X), len(self.priority)), dtype=np.float32)
         for rule in range(len(self.priority)):
             inside = (self.lower[rule] <= X) & (self.upper[rule] >= X)
             activation = relaxed_and(inside[None].astype(np.float32), self.weights[rule : rule + 1])[0]
-            found[:, rule] = self.priority[rule] * activation[0]
-        return found
+            result[:, rule] = self.priority[rule] * activation[0]
+        return result
 
 
 class NeuRules(ClassifierMixin, BaseEstimator):

@@ -93,7 +93,7 @@ class Questions:
     def learn(cls, X: Floats, n_cuts: int = N_CUTS) -> Questions:
         """Cut each feature at its quantiles; a question that all fitting rows answer alike is left out."""
         shares = np.arange(1, n_cuts + 1) / (n_cuts + 1)
-        found = [
+        result = [
             (column, cut, is_above)
             for column, values in enumerate(X.T)
             for cut in np.unique(np.quantile(values, shares, method="inverted_cdf"))
@@ -101,9 +101,9 @@ class Questions:
             for is_above in (False, True)
         ]
         all_questions = cls(
-            np.array([one[0] for one in found], dtype=np.intp),
-            np.array([one[1] for one in found], dtype=np.float64),
-            np.array([one[2] for one in found], dtype=np.bool_),
+            np.array([one[0] for one in result], dtype=np.intp),
+            np.array([one[1] for one in result], dtype=np.float64),
+            np.array([one[2] for one in result], dtype=np.bool_),
         )
         kept = np.sort(np.unique(all_questions.answers(X), axis=1, return_index=True)[1])
         return cls(all_questions.column[kept], all_questions.cut[kept], all_questions.is_above[kept])

@@ -91,10 +91,10 @@ class GrowingTable:
     def digest(self) -> str:
         """SHA-256 of columns, labels and split, the identity of the data in cached results."""
         parts = (pd.util.hash_pandas_object(self.frame, index=False).to_numpy(), self.y, self.training, self.test)
-        found = hashlib.sha256(repr(list(self.frame.columns)).encode())
+        result = hashlib.sha256(repr(list(self.frame.columns)).encode())
         for part in parts:
-            found.update(np.ascontiguousarray(part).tobytes())
-        return found.hexdigest()
+            result.update(np.ascontiguousarray(part).tobytes())
+        return result.hexdigest()
 
 
 @lru_cache(maxsize=2)

@@ -50,8 +50,8 @@ class Columns:
     def categorised(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Return hours for dates and pandas categories for text; a text that was not seen in fitting is missing."""
         known = {
-            name: pd.Categorical(frame[name].where(frame[name].isin(own)), categories=own)
-            for name, own in self.texts.items()
+            name: pd.Categorical(frame[name].where(frame[name].isin(item)), categories=item)
+            for name, item in self.texts.items()
         }
         return self.with_hours(frame).assign(**known)
 

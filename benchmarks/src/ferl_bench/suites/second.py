@@ -154,8 +154,10 @@ def load_second(names: Sequence[str] = ()) -> list[DataSet]:
 
 def package_folder(module: str) -> Path | None:
     """Return the folder of a package, which is not imported, or None when it is not installed."""
-    found = importlib.util.find_spec(module)
-    return None if found is None or not found.submodule_search_locations else Path(found.submodule_search_locations[0])
+    result = importlib.util.find_spec(module)
+    return (
+        None if result is None or not result.submodule_search_locations else Path(result.submodule_search_locations[0])
+    )
 
 
 def _load(name: str, source: Source, folder: Path | None) -> DataSet:

@@ -84,22 +84,22 @@ def run_calibration(request: Request) -> Report:
 
 def measure(data: DataSet) -> dict[Key, Figures]:
     """Return the figures of one data set: means over the folds, by variant and treatment."""
-    found: dict[Key, list[Figures]] = {}
+    result: dict[Key, list[Figures]] = {}
     for fold in make_folds(data.y):
         rows = (fold.fitting, fold.calibration, fold.test)
         tables = encode(data, fold.fitting, fold.calibration, fold.test)
         fitting, calibration, test = (Part(X, data.y[part]) for X, part in zip(tables, rows, strict=True))
         for variant in VARIANTS:
             for treatment, evidence in _treated(variant, fitting, calibration, test, fold.index):
-                found.setdefault((variant, treatment), []).append(_figures(evidence, test.y, len(data.class_names)))
-    return {key: {name: fmean(fold[name] for fold in folds) for name in folds[0]} for key, folds in found.items()}
+                result.setdefault((variant, treatment), []).append(_figures(evidence, test.y, len(data.class_names)))
+    return {key: {name: fmean(fold[name] for fold in folds) for name in folds[0]} for key, folds in result.items()}
 
 
 def treatments_of(variant: str) -> dict[str, dict[str, Any]]:
     """Return what can be done with the probabilities of a variant."""
     return {
-        name: own
-        for name, own in TREATMENTS.items()
+        name: item
+        for name, item in TREATMENTS.items()
         if not (variant.startswith("wide") or variant == "compact") or name in TREATMENTS_OF_WIDE
     }
 
@@ -165,8 +165,12 @@ def make_report(
 ) -> Report:
     """Turn the figures into the report."""
     keys = [(variant, treatment) for variant in VARIANTS for treatment in treatments_of(variant)]
-    means = {key: {name: fmean(own[key][name] for own in figures.values()) for name, *_ in COLUMNS} for key in keys}
-    better = {key: sum(own[key]["ece"] < own[key[0], "as it is"]["ece"] for own in figures.values()) for key in keys}
+    means = {
+        key: {name: fmean(figure[key][name] for figure in figures.values()) for name, *_ in COLUMNS} for key in keys
+    }
+    better = {
+        key: sum(figure[key]["ece"] < figure[key[0], "as it is"]["ece"] for figure in figures.values()) for key in keys
+    }
     body = [
         [
             *key,
@@ -190,8 +194,8 @@ def make_report(
                 {"variant": key[0], "probabilities": key[1], **means[key], "better": better[key]} for key in keys
             ],
             "data_sets": [
-                {"data_set": name, "variant": key[0], "probabilities": key[1], **own[key]}
-                for name, own in figures.items()
+                {"data_set": name, "variant": key[0], "probabilities": key[1], **item[key]}
+                for name, item in figures.items()
                 for key in keys
             ],
             "failures": dict(failures),
@@ -213,8 +217,8 @@ def _paper_headlines(means: Mapping[Key, Figures]) -> list[Headline]:
 
 def _by_data_set(variant: str, figures: Mapping[str, Mapping[Key, Figures]]) -> Section:
     rows = [
-        [name, *(f"{100 * own[variant, treatment]['ece']:.2f}" for treatment in treatments_of(variant))]
-        for name, own in figures.items()
+        [name, *(f"{100 * item[variant, treatment]['ece']:.2f}" for treatment in treatments_of(variant))]
+        for name, item in figures.items()
     ]
     header = ["Data set", *treatments_of(variant)]
     return Section(f"ECE x100 by data set, {variant}", header, rows, in_terminal=False)

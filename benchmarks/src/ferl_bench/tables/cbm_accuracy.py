@@ -65,7 +65,7 @@ NOTES = (
     "that of AwA2, which has other images and 50 classes. They show what the concepts allow, not who is better.",
     f"In-sample: heads learn from concepts of rows that the detector was trained on. Cross-fitted: {N_FOLDS} folds, "
     "concepts of rows that the detector had not seen. At test time all use the detector fitted on all training rows.",
-    "FERL-wide: the default head, one rule for each concept at most, and all rules speak of every row.",
+    "FERL-wide: the default head, one rule for each concept at most, and all rules apply to every row.",
     f"FERL-deep: {', '.join(f'{name}={value}' for name, value in TREE_SETTINGS.items())}, never more rules than CART "
     "has leaves. A decision: the concepts that all rules together ask about which fire for a row (at least 0.01), or "
     "that lie on its way through CART, on average over training rows. Asked at all: by some rule, for some row.",
@@ -137,8 +137,8 @@ def make_report(
     facts: Mapping[str, object],
 ) -> Report:
     """Turn the figures of all sets into the report."""
-    sections = [_section(name, own, NOTES if not place else ()) for place, (name, own) in enumerate(measured.items())]
-    sections += [_few_section(name, own, measured[name][BEST]) for name, own in few.items()]
+    sections = [_section(name, item, NOTES if not place else ()) for place, (name, item) in enumerate(measured.items())]
+    sections += [_few_section(name, item, measured[name][BEST]) for name, item in few.items()]
     times = [[name, f"{clock:.0f}", f"{cpu:.0f}"] for name, (clock, cpu) in seconds.items()]
     note = f"All {N_FOLDS + 1} detectors of one seed together, on a machine with other work to do."
     sections.append(Section("Training the detectors", ["Set", "Seconds", "CPU seconds"], times, [note]))
@@ -148,32 +148,34 @@ def make_report(
         facts=facts,
         sections=sections,
         data={
-            "sets": {name: _as_json(own) for name, own in measured.items()},
-            "few": {name: [{str(n): found for n, found in seed.items()} for seed in own] for name, own in few.items()},
+            "sets": {name: _as_json(item) for name, item in measured.items()},
+            "few": {
+                name: [{str(n): result for n, result in seed.items()} for seed in item] for name, item in few.items()
+            },
             "seconds": {name: list(pair) for name, pair in seconds.items()},
             "paper": PAPER,
         },
-        headlines=[headline for name, own in measured.items() for headline in _headlines(name, own[BEST])],
+        headlines=[headline for name, item in measured.items() for headline in _headlines(name, item[BEST])],
     )
 
 
-def _section(name: str, own: Measured, notes: tuple[str, ...]) -> Section:
+def _section(name: str, measured: Measured, notes: tuple[str, ...]) -> Section:
     rows = []
     for head in HEADS:
-        cells = [_cell(name, head, stage, own[stage]) for stage in STAGES]
-        rows.append([head, *cells, *(_mean(own[BEST], head, key) for key in ("leaves", "decision", "concepts"))])
+        cells = [_cell(name, head, stage, measured[stage]) for stage in STAGES]
+        rows.append([head, *cells, *(_mean(measured[BEST], head, key) for key in ("leaves", "decision", "concepts"))])
     return Section(
         f"{name}, at most {MOST_RULES[name].wide} wide rules, {MOST_RULES[name].tree} of a tree",
         ["Head", *STAGES.values(), "Rules", "A decision", "Asked at all"],
         rows,
-        [*notes, *_verdicts(own[BEST])],
+        [*notes, *_verdicts(measured[BEST])],
     )
 
 
 def _few_section(name: str, few: Few, seeds: list[Figures]) -> Section:
     rows = []
     for n_concepts in few[0]:
-        ours, theirs = (fmean(found[n_concepts][head] for found in few) for head in (FERL, LR))
+        ours, theirs = (fmean(result[n_concepts][head] for result in few) for head in (FERL, LR))
         rows.append([str(n_concepts), f"{ours:.2f}", f"{theirs:.2f}", f"{ours - theirs:+.2f}"])
     ours, theirs = _accuracy(seeds, FERL), _accuracy(seeds, LR)
     rows.append(["all", f"{ours:.2f}", f"{theirs:.2f}", f"{ours - theirs:+.2f}"])
@@ -203,9 +205,9 @@ def _verdicts(seeds: list[Figures]) -> list[str]:
     }
     return [
         " ".join(
-            f"{own} against {head}: {_accuracy(seeds, own) - _accuracy(seeds, head):+.2f} points." for head in others
+            f"{item} against {head}: {_accuracy(seeds, item) - _accuracy(seeds, head):+.2f} points." for head in others
         )
-        for own, others in rivals.items()
+        for item, others in rivals.items()
     ]
 
 
@@ -221,8 +223,8 @@ def _accuracy(seeds: list[Figures], head: str) -> float:
     return fmean(figures[head]["accuracy"] for figures in seeds)
 
 
-def _as_json(own: Measured) -> dict[str, Any]:
-    return {STAGES[stage]: seeds for stage, seeds in own.items()}
+def _as_json(measured: Measured) -> dict[str, Any]:
+    return {STAGES[stage]: seeds for stage, seeds in measured.items()}
 
 
 TABLE = Table(

@@ -116,17 +116,17 @@ def _unseen_kinds(data: ConceptSet, seed: int, request: Request, named: list[Nam
     kinds = data.unknown_kinds
     if not kinds:
         return {}
-    view, found = see(data, seed, request.out), {}
+    view, result = see(data, seed, request.out), {}
     part = data.part[view.new_rows]
-    for title, own in {f"{len(kinds)} kinds": kinds, **{kind: [kind] for kind in kinds}}.items():
-        chosen = np.isin(part, ["test", *own])
-        found[f"{data.name}: {title}, never annotated"] = measure(data, view, seed, part[chosen] != "test", chosen)
+    for title, item in {f"{len(kinds)} kinds": kinds, **{kind: [kind] for kind in kinds}}.items():
+        chosen = np.isin(part, ["test", *item])
+        result[f"{data.name}: {title}, never annotated"] = measure(data, view, seed, part[chosen] != "test", chosen)
     if seed == SEEDS[0]:
         X, new = view.concepts(data, crossfit=True, calibrated=True)
         for kind in kinds:
             rows = new[part == kind]
             named.append(name_anomalies(kind, X, data.y[view.rows], rows, data.concept_names, MOST_RULES[data.name]))
-    return found
+    return result
 
 
 def mean_figures(folds: list[Figures]) -> Figures:

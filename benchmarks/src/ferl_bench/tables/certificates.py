@@ -119,10 +119,11 @@ def measure(data: DataSet) -> Figures:
                 radii.setdefault(key, []).append(values)
             if fold.index == 0:
                 n_rows = WIDE_ROWS if name == "wide" else ATTACKED_ROWS
-                for key, found in _attack(name, model, X_test[:n_rows]).items():
-                    attacks.setdefault(key, []).extend(found)
+                for key, result in _attack(name, model, X_test[:n_rows]).items():
+                    attacks.setdefault(key, []).extend(result)
     return {key: _median(np.concatenate(values)) for key, values in radii.items()} | {
-        key: float(sum(found)) if key.startswith("n_") else _median(np.array(found)) for key, found in attacks.items()
+        key: float(sum(result)) if key.startswith("n_") else _median(np.array(result))
+        for key, result in attacks.items()
     }
 
 
@@ -148,8 +149,8 @@ def _attack(name: str, model: ferl.Classifier, rows: Floats) -> dict[str, list[f
         if not 0 < certified < math.inf:
             continue
         for _ in range(WIDE_ROUNDS if is_wide else 1):
-            found, n_rows = attacker.within(x, certified * INSIDE, rng)
-            n_tried, n_successful = n_tried + n_rows, n_successful + len(found)
+            result, n_rows = attacker.within(x, certified * INSIDE, rng)
+            n_tried, n_successful = n_tried + n_rows, n_successful + len(result)
         if i >= ATTACKED_ROWS:
             continue
         nearest = attacker.smallest(x, certified, rng)
@@ -169,7 +170,7 @@ def _median(values: Floats) -> float:
 def make_report(figures: Mapping[str, Figures], failures: Mapping[str, str], facts: Mapping[str, object]) -> Report:
     """Turn the figures of all data sets into the report."""
     medians = {column.key: _over_data_sets(figures, column.key) for column in (*RADII, *ATTACKS)}
-    totals = {key: sum(own[key] for own in figures.values()) for key in (*TOTALS, *TOTALS_WIDE)}
+    totals = {key: sum(figure[key] for figure in figures.values()) for key in (*TOTALS, *TOTALS_WIDE)}
     notes = [
         *NOTES,
         f"Median over data sets of local / Lipschitz: {medians['ratio']:.1f} (wanted: at least {TARGET:g}).",
@@ -197,8 +198,8 @@ def make_report(figures: Mapping[str, Figures], failures: Mapping[str, str], fac
             "median": {key: _finite(value) for key, value in medians.items()},
             **totals,
             "data_sets": [
-                {"data_set": name, **{key: _finite(value) for key, value in own.items()}}
-                for name, own in figures.items()
+                {"data_set": name, **{key: _finite(value) for key, value in item.items()}}
+                for name, item in figures.items()
             ],
             "failures": dict(failures),
         },
@@ -212,11 +213,11 @@ def _headlines(medians: Figures, n_successful: float) -> list[Headline]:
     attacks = Headline("Successful attacks inside the radius", n_successful, 0, GOAL, more_is_better=False, decimals=0)
     ratio = Headline("Local radius / the paper's global one", medians["ratio"], TARGET, GOAL, decimals=1)
     wide = Headline("FERL-wide: radius / nearest attack", medians["tightness_wide"], TIGHTNESS, GOAL)
-    return [*(own for own in (ratio, wide) if math.isfinite(own.ours)), attacks]
+    return [*(item for item in (ratio, wide) if math.isfinite(item.ours)), attacks]
 
 
 def _over_data_sets(figures: Mapping[str, Figures], key: str) -> float:
-    known = [own[key] for own in figures.values() if not math.isnan(own[key])]
+    known = [figure[key] for figure in figures.values() if not math.isnan(figure[key])]
     return median(known) if known else math.nan
 
 
@@ -224,7 +225,7 @@ def _table(
     title: str, columns: Sequence[Column], figures: Mapping[str, Figures], medians: Figures, notes: Sequence[str]
 ) -> Section:
     lines = {**figures, "Median": medians}
-    rows = [[name, *(f"{own[column.key]:{column.form}}" for column in columns)] for name, own in lines.items()]
+    rows = [[name, *(f"{item[column.key]:{column.form}}" for column in columns)] for name, item in lines.items()]
     return Section(title, ["Data set", *(column.title for column in columns)], rows, notes)
 
 
@@ -236,13 +237,15 @@ def _finite(value: float) -> float | None:
 def _draw(figure: Any, figures: Mapping[str, Figures]) -> None:
     """Plot the local radius against the Lipschitz one, a mark for each data set."""
     axes = figure.add_subplot()
-    shown = {name: own for name, own in figures.items() if 0 < own["lipschitz"] < math.inf and own["local"] > 0}
-    for name, own in shown.items():
-        mark = (own["lipschitz"], own["local"])
+    shown = {name: item for name, item in figures.items() if 0 < item["lipschitz"] < math.inf and item["local"] > 0}
+    for name, item in shown.items():
+        mark = (item["lipschitz"], item["local"])
         axes.scatter(*mark, s=25, color="C0", zorder=3)
         axes.annotate(name, mark, xytext=(4, 3), textcoords="offset points", fontsize="x-small")
     if shown:
-        ends = np.array([min(own["lipschitz"] for own in shown.values()), max(own["local"] for own in shown.values())])
+        ends = np.array(
+            [min(item["lipschitz"] for item in shown.values()), max(item["local"] for item in shown.values())]
+        )
         axes.plot(ends, ends, color="grey", linewidth=1, label="equal")
         axes.set_xscale("log")
         axes.set_yscale("log")

@@ -106,8 +106,8 @@ def _pearson(x: Sequence[float], y: Sequence[float]) -> float | None:
 
 def _headlines(means: Mapping[str, Figures]) -> list[Headline]:
     return [
-        Headline(f"Gini, {subset.lower()}: Acc %", own["gini"], PAPER_SUBSETS[subset][0])
-        for subset, own in means.items()
+        Headline(f"Gini, {subset.lower()}: Acc %", item["gini"], PAPER_SUBSETS[subset][0])
+        for subset, item in means.items()
         if subset != "All"
     ]
 

@@ -46,26 +46,26 @@ def run_cuts(request: Request) -> Report:
     repetitions = request.repetitions
     cases = [(b, n, flipped) for b in N_RESAMPLES for n in N_ROWS for flipped in FLIPPED]
     with one_thread():
-        found = [measure(*case, repetitions) for case in track(cases, "drawing", console=request.console)]
+        result = [measure(*case, repetitions) for case in track(cases, "drawing", console=request.console)]
     header = ["Resamples", "Rows", "Wrong labels", "Coverage of 90 %", "Median error", "Median width", "Share in band"]
     rows = [
         [
-            f"{own.n_resamples}",
-            f"{own.n_rows}",
-            f"{own.flipped:.0%}",
-            f"{own.coverage:.1%} ±{2 * sqrt(own.coverage * (1 - own.coverage) / repetitions):.1%}",
-            f"{own.error:.4f}",
-            f"{own.width:.4f}",
-            f"{own.share:.0%}",
+            f"{item.n_resamples}",
+            f"{item.n_rows}",
+            f"{item.flipped:.0%}",
+            f"{item.coverage:.1%} ±{2 * sqrt(item.coverage * (1 - item.coverage) / repetitions):.1%}",
+            f"{item.error:.4f}",
+            f"{item.width:.4f}",
+            f"{item.share:.0%}",
         ]
-        for own in found
+        for item in result
     ]
     return Report(
         name="cuts",
         title="Cuts: how sure a learned threshold is",
         facts={**versions(), "cores": n_cores(), "draws": repetitions, "level": LEVEL},
         sections=[Section("Intervals of the first split", header, rows, NOTES)],
-        data={"cases": [asdict(own) for own in found]},
+        data={"cases": [asdict(item) for item in result]},
     )
 
 

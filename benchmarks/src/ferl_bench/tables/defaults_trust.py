@@ -222,7 +222,7 @@ def _with_error(row: Row) -> Row:
     if not answered:
         return row
     error = {"selective_error": missed / answered}
-    return replace(row, data_sets={name: {**own, **error} for name, own in row.data_sets.items()})
+    return replace(row, data_sets={name: {**item, **error} for name, item in row.data_sets.items()})
 
 
 TABLE = Table(

@@ -37,7 +37,7 @@ NOTES = (
 def run_evidence(request: Request) -> Report:
     """Measure every source and rule of combination on every data set and fold."""
     rows = run_lines(request, LINES)
-    title = "Evidence: which nodes speak, and how what they say is combined"
+    title = "Evidence: which nodes count, and how their evidence is combined"
     return ablation_report("evidence", title, rows, request.facts(), NOTES)
 
 

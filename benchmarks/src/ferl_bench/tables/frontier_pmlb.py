@@ -58,14 +58,14 @@ def run_pmlb(request: Request, methods: Sequence[Method] = METHODS) -> Report:
     if request.folder is None:
         raise BenchError("which folder? `--data DIR` has the tables of PMLB, or gets them by download")
     wanted = chosen(methods, request.methods)
-    own = replace(request, data_sets=load_pmlb(request.folder, request.names, request.console))
-    rows = own.rows(wanted, FrameJob)
+    narrowed = replace(request, data_sets=load_pmlb(request.folder, request.names, request.console))
+    rows = narrowed.rows(wanted, FrameJob)
     left_out = {
-        "Tables": [name for name in NAMES if name not in {data.name for data in own.data_sets}],
+        "Tables": [name for name in NAMES if name not in {data.name for data in narrowed.data_sets}],
         "Methods": [method.name for method in methods if method not in wanted],
     }
-    facts = own.facts(packages_of(wanted), **request.limits.describe())
-    return make_report(rows, own.data_sets, facts, left_out)
+    facts = narrowed.facts(packages_of(wanted), **request.limits.describe())
+    return make_report(rows, narrowed.data_sets, facts, left_out)
 
 
 def make_report(

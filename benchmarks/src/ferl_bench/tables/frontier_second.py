@@ -47,9 +47,9 @@ SET_NOTES = (
 def run_second(request: Request, methods: Sequence[Method] = METHODS) -> Report:
     """Measure the methods on the tables of the suite; `request.names` chooses some of them."""
     data_sets = load_second(request.names)
-    own, wanted = replace(request, data_sets=data_sets), chosen(methods, request.methods)
-    rows = own.rows(wanted, FrameJob)
-    facts = own.facts((*packages_of(wanted), *PACKAGES), **request.limits.describe())
+    narrowed, wanted = replace(request, data_sets=data_sets), chosen(methods, request.methods)
+    rows = narrowed.rows(wanted, FrameJob)
+    facts = narrowed.facts((*packages_of(wanted), *PACKAGES), **request.limits.describe())
     return make_report(rows, data_sets, facts)
 
 

@@ -97,14 +97,14 @@ def run_guarantees(request: Request) -> Report:
     """Draw, fit, calibrate and compare with the truth, again and again."""
     repetitions = request.repetitions
     population = make_population(N_POPULATION, SEED)
-    found: list[Figures] = []
+    result: list[Figures] = []
     with one_thread(), warnings.catch_warnings():
         from ferl.abstention import UnmetRiskWarning
 
         warnings.simplefilter("ignore", UnmetRiskWarning)
         for repetition in track(range(repetitions), "repeating", console=request.console):
             random = np.random.default_rng([SEED, repetition])
-            found.append(
+            result.append(
                 {
                     **measure_sets(population, random, repetition),
                     **measure_control(population, random, repetition),
@@ -113,7 +113,7 @@ def run_guarantees(request: Request) -> Report:
                     **measure_intervals(population, random, repetition),
                 }
             )
-    return make_report(found, {**versions(), "cores": n_cores(), "repetitions": repetitions, "seed": SEED})
+    return make_report(result, {**versions(), "cores": n_cores(), "repetitions": repetitions, "seed": SEED})
 
 
 def measure_sets(population: Population, random: np.random.Generator, seed: int) -> Figures:
@@ -152,7 +152,7 @@ def _set_figures(name: str, population: Population, model: Any, sets: NDArray[np
         f"{name} / coverage": population.coverage(columns),
         f"{name} / size": float(columns.sum(axis=1).mean()),
         f"{name} / guaranteed": model.guaranteed_coverage(ALPHA),
-        **{f"{name} / class {code}": own for code, own in enumerate(population.class_coverage(columns))},
+        **{f"{name} / class {code}": item for code, item in enumerate(population.class_coverage(columns))},
     }
 
 
@@ -179,10 +179,10 @@ def measure_groups(population: Population, random: np.random.Generator, seed: in
         covered = columns[np.arange(len(y)), y]
         for k in range(len(GROUPS)):
             inside = group == k
-            own = [covered[inside & (y == code)].mean() for code in range(len(CLASS_SHARES))]
+            coverages = [covered[inside & (y == code)].mean() for code in range(len(CLASS_SHARES))]
             figures[f"{mode} / group {k}"] = float(covered[inside].mean())
             figures[f"{mode} / group {k} / size"] = float(columns[inside].sum(axis=1).mean())
-            figures |= {f"{mode} / group {k} / class {code}": float(share) for code, share in enumerate(own)}
+            figures |= {f"{mode} / group {k} / class {code}": float(share) for code, share in enumerate(coverages)}
     return figures
 
 
@@ -281,10 +281,10 @@ def edge_risk(name: str, threshold: float) -> float:
     return float(edge_error_rate(name, middle)[answered].mean()) if answered.any() else 0.0
 
 
-def make_report(found: Sequence[Mapping[str, float]], facts: Mapping[str, object]) -> Report:
+def make_report(result: Sequence[Mapping[str, float]], facts: Mapping[str, object]) -> Report:
     """Turn the repetitions into the report."""
     # A class that was not drawn for a fit has no figures.
-    values = {key: [figures.get(key, math.nan) for figures in found] for key in found[0]}
+    values = {key: [figures.get(key, math.nan) for figures in result] for key in result[0]}
     sets, set_data = _set_section(values)
     classes, class_data = _class_section(values)
     control, control_data = _control_section(values)
@@ -342,12 +342,12 @@ def _class_section(values: Mapping[str, Sequence[float]]) -> tuple[Section, dict
     for mode in ("split", "split, by class", "cross, by class"):
         for score in SCORES:
             name = f"{score} / {mode}"
-            own = [Estimate.of(values[f"{name} / class {code}"]) for code in range(len(CLASS_SHARES))]
+            estimates = [Estimate.of(values[f"{name} / class {code}"]) for code in range(len(CLASS_SHARES))]
             guaranteed = Estimate.of(values[f"{name} / guaranteed"]).mean if "class" in mode else math.nan
-            holds = all(estimate.holds(guaranteed) for estimate in own) if "class" in mode else None
+            holds = all(estimate.holds(guaranteed) for estimate in estimates) if "class" in mode else None
             promise = f"{guaranteed:.3f}" if "class" in mode else ""
-            rows.append([mode, score, *map(_text, own), promise, "" if holds is None else _verdict(holds)])
-            data[name] = {"coverage": [estimate.mean for estimate in own], "holds": holds}
+            rows.append([mode, score, *map(_text, estimates), promise, "" if holds is None else _verdict(holds)])
+            data[name] = {"coverage": [estimate.mean for estimate in estimates], "holds": holds}
     header = ["Mode", "Score", *(f"Class of {share:.0%}" for share in CLASS_SHARES), "Guaranteed", "Verdict"]
     notes = ["Split without 'by class' promises nothing for a class: its coverage there is what this option mends."]
     return Section("Coverage of each class", header, rows, notes), data
@@ -359,11 +359,11 @@ def _group_section(values: Mapping[str, Sequence[float]]) -> tuple[Section, dict
         for k, group in enumerate(GROUPS):
             name = f"{mode} / group {k}"
             coverage, size = Estimate.of(values[name]), Estimate.of(values[f"{name} / size"]).mean
-            own = [Estimate.of(values[f"{name} / class {code}"]) for code in range(len(CLASS_SHARES))]
-            promised = [] if mode == "without groups" else [coverage, *(own if "class" in mode else [])]
+            estimates = [Estimate.of(values[f"{name} / class {code}"]) for code in range(len(CLASS_SHARES))]
+            promised = [] if mode == "without groups" else [coverage, *(estimates if "class" in mode else [])]
             holds = all(estimate.holds(1 - ALPHA) for estimate in promised) if promised else None
             verdict = "" if holds is None else _verdict(holds)
-            rows.append([mode, group, _text(coverage), *map(_text, own), f"{size:.2f}", verdict])
+            rows.append([mode, group, _text(coverage), *map(_text, estimates), f"{size:.2f}", verdict])
             data[name] = {"coverage": coverage.mean, "error": coverage.error, "holds": holds}
     notes = [
         f"Guaranteed: {1 - ALPHA:.2f} in each group; by group and class in each class of each group. Without groups "
@@ -383,13 +383,13 @@ def _interval_section(values: Mapping[str, Sequence[float]]) -> tuple[Section, d
             frequency = probability + gap.mean / share if share else math.nan
             holds = abs(gap.mean) <= BIN_TOLERANCE * gap.error + 1e-12
             place = f"{low:g} to {high:g}"
-            told = [
+            texts = [
                 f"{share:.3f}",
                 f"{probability:.4f}",
                 f"{frequency:.4f}",
                 f"{gap.error / share:.4f}" if share else "",
             ]
-            rows.append([f"of {class_share:.0%}", place, *told, _verdict(holds)])
+            rows.append([f"of {class_share:.0%}", place, *texts, _verdict(holds)])
             data[f"class {code} / {place}"] = {
                 "share": share,
                 "probability": probability if share else None,

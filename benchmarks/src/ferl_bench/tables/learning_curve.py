@@ -104,8 +104,8 @@ def run_learning_curve(request: Request) -> Report:
     jobs, absent, about = _plan(request, methods)
     with sleeping_threads(), ResultFile(request.out / "results.jsonl", fresh=request.fresh) as cache:
         results = run(jobs, cache, n_processes=request.n_processes, console=request.console, limits=request.limits)
-    found = _curves(jobs, results, about)
-    if not found:
+    result = _curves(jobs, results, about)
+    if not result:
         raise BenchError(f"every fit failed; the first: {results[0].error}")
     facts = {
         **versions(packages_of(methods)),
@@ -119,11 +119,11 @@ def run_learning_curve(request: Request) -> Report:
         name="learning_curve",
         title="Learning curve: what more rows are worth",
         facts=facts,
-        sections=[_overview(found, failures), *_ideals(found), *(_details(own) for own in found)],
-        data={"curves": {own.name: _json(own) for own in found}},
-        headlines=[headline for own in found for headline in _headlines(own)],
+        sections=[_overview(result, failures), *_ideals(result), *(_details(item) for item in result)],
+        data={"curves": {item.name: _json(item) for item in result}},
+        headlines=[headline for item in result for headline in _headlines(item)],
         failures=failures,
-        draw=partial(draw, found),
+        draw=partial(draw, result),
     )
 
 
@@ -166,13 +166,13 @@ def _curves(jobs: Sequence[GrowthJob], results: Sequence[Result], about: Mapping
     for job, result in zip(jobs, results, strict=True):
         groups[job.data.name, job.n_rows, job.method.name].append(result)
     points: dict[str, list[Point]] = defaultdict(list)
-    for (name, n_rows, method), own in groups.items():
-        if all(one.error is None for one in own):
-            figures = {key: [one.measures[key] for one in own] for key in own[0].measures}
+    for (name, n_rows, method), item in groups.items():
+        if all(one.error is None for one in item):
+            figures = {key: [one.measures[key] for one in item] for key in item[0].measures}
             mean = {key: float(np.mean(values)) for key, values in figures.items()}
             deviation = {key: float(np.std(values, ddof=1)) for key, values in figures.items() if len(values) > 1}
             points[name].append(Point(n_rows, method, mean, deviation))
-    return [replace(about[name], points=_with_ratios(own)) for name, own in points.items()]
+    return [replace(about[name], points=_with_ratios(item)) for name, item in points.items()]
 
 
 def _with_ratios(points: Sequence[Point]) -> list[Point]:
@@ -193,8 +193,8 @@ def _failures(jobs: Sequence[GrowthJob], results: Sequence[Result]) -> list[str]
         if result.error is not None:
             sizes[job.method.name, job.data.name, result.error].append(job.n_rows)
     return [
-        f"{method} on {', '.join(f'{n:,}' for n in sorted(set(own)))} rows of {name}: {error}"
-        for (method, name, error), own in sizes.items()
+        f"{method} on {', '.join(f'{n:,}' for n in sorted(set(item)))} rows of {name}: {error}"
+        for (method, name, error), item in sizes.items()
     ]
 
 
@@ -203,62 +203,64 @@ def _failures(jobs: Sequence[GrowthJob], results: Sequence[Result]) -> list[str]
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def _overview(found: Sequence[Curves], failures: Sequence[str]) -> Section:
+def _overview(result: Sequence[Curves], failures: Sequence[str]) -> Section:
     """One line for a table and a method: the measure at each size."""
-    labels = {own.name: [_label(own, n_rows) for n_rows in own.sizes] for own in found}
-    header = sorted({label for own in labels.values() for label in own}, key=_order)
+    labels = {item.name: [_label(item, n_rows) for n_rows in item.sizes] for item in result}
+    header = sorted({label for item in labels.values() for label in item}, key=_order)
     body = []
-    for own in found:
-        place = dict(zip(labels[own.name], own.sizes, strict=True))
-        for method in own.methods:
-            cells = [own.get(place[label], method) if label in place else None for label in header]
-            figures = ["" if cell is None else f"{cell.mean[own.measure]:.4f}" for cell in cells]
-            body.append([f"{own.name}, {TITLES[own.measure]}", method, *figures])
-    there = {method for own in found for method in own.methods}
+    for item in result:
+        place = dict(zip(labels[item.name], item.sizes, strict=True))
+        for method in item.methods:
+            cells = [item.get(place[label], method) if label in place else None for label in header]
+            figures = ["" if cell is None else f"{cell.mean[item.measure]:.4f}" for cell in cells]
+            body.append([f"{item.name}, {TITLES[item.measure]}", method, *figures])
+    there = {method for item in result for method in item.methods}
     absent = [method.name for method in METHODS if method.name not in there]
     notes = [f"{name} gets at most {n:,} rows." for name, n in MOST_ROWS.items() if name in there]
     notes += [f"Not run: {', '.join(absent)}."] if absent else []
     return Section("More rows", ["Table", "Method", *header], body, [*NOTES, *notes, *failures])
 
 
-def _label(own: Curves, n_rows: int) -> str:
-    return "all" if n_rows == own.n_training else f"{n_rows:,}"
+def _label(curves: Curves, n_rows: int) -> str:
+    return "all" if n_rows == curves.n_training else f"{n_rows:,}"
 
 
 def _order(label: str) -> float:
     return inf if label == "all" else float(label.replace(",", ""))
 
 
-def _ideals(found: Sequence[Curves]) -> list[Section]:
+def _ideals(result: Sequence[Curves]) -> list[Section]:
     """Tables that were made: each method at the last size beside the best possible figure."""
-    made = [own for own in found if own.ideal is not None]
+    made = [item for item in result if item.ideal is not None]
     if not made:
         return []
-    methods = list(dict.fromkeys(method for own in made for method in own.methods))
+    methods = list(dict.fromkeys(method for item in made for method in item.methods))
     body = []
-    for own in made:
-        assert own.ideal is not None
-        points = [own.get(own.sizes[-1], method) for method in methods]
-        figures = ["" if point is None else f"{point.mean[own.measure]:.4f}" for point in points]
-        body.append([own.name, TITLES[own.measure], f"{own.sizes[-1]:,}", *figures, f"{own.ideal[own.measure]:.4f}"])
+    for item in made:
+        assert item.ideal is not None
+        points = [item.get(item.sizes[-1], method) for method in methods]
+        figures = ["" if point is None else f"{point.mean[item.measure]:.4f}" for point in points]
+        body.append(
+            [item.name, TITLES[item.measure], f"{item.sizes[-1]:,}", *figures, f"{item.ideal[item.measure]:.4f}"]
+        )
     notes = [f"{IDEAL}: the probabilities that the labels were drawn with."]
     return [Section("Beside the best possible", ["Table", "Measure", "Rows", *methods, IDEAL], body, notes)]
 
 
-def _details(own: Curves) -> Section:
+def _details(curves: Curves) -> Section:
     """All measures of a table: accuracy where there are more than two classes, else AUC or average precision."""
-    there = {key for point in own.points for key in point.mean}
-    hidden = {"average_precision"} if own.measure == "auc" else set()
+    there = {key for point in curves.points for key in point.mean}
+    hidden = {"average_precision"} if curves.measure == "auc" else set()
     hidden |= {"accuracy"} if "average_precision" in there else set()
     keys = [key for key in COLUMNS if key in there - hidden]
     body = [
         [point.method, f"{point.n_rows:,}", *(_cell(point, key) for key in keys)]
-        for point in sorted(own.points, key=lambda point: point.n_rows)
+        for point in sorted(curves.points, key=lambda point: point.n_rows)
     ]
-    if own.ideal is not None:
-        ideal = Point(0, IDEAL, own.ideal, {})
+    if curves.ideal is not None:
+        ideal = Point(0, IDEAL, curves.ideal, {})
         body.append([IDEAL, "", *(_cell(ideal, key) for key in keys)])
-    return Section(own.name, ["Method", "Rows", *(COLUMNS[key][0] for key in keys)], body)
+    return Section(curves.name, ["Method", "Rows", *(COLUMNS[key][0] for key in keys)], body)
 
 
 def _cell(point: Point, key: str) -> str:
@@ -269,58 +271,58 @@ def _cell(point: Point, key: str) -> str:
     return f"{factor * point.mean[key]:.{places}f}{spread}"
 
 
-def _headlines(own: Curves) -> list[Headline]:
+def _headlines(curves: Curves) -> list[Headline]:
     """Ours beside LightGBM at every size, and beside the best possible."""
-    found = []
-    for n_rows in own.sizes:
-        ours, theirs = own.get(n_rows, OURS), own.get(n_rows, YARDSTICK)
+    result = []
+    for n_rows in curves.sizes:
+        ours, theirs = curves.get(n_rows, OURS), curves.get(n_rows, YARDSTICK)
         if ours is not None and theirs is not None:
-            for key, more in ((own.measure, True), ("log_loss", False)):
-                what = f"{own.name}, {n_rows:,} rows: {TITLES.get(key, 'log-loss')}"
-                found.append(Headline(what, ours.mean[key], theirs.mean[key], YARDSTICK, more, decimals=3))
-    return found
+            for key, more in ((curves.measure, True), ("log_loss", False)):
+                what = f"{curves.name}, {n_rows:,} rows: {TITLES.get(key, 'log-loss')}"
+                result.append(Headline(what, ours.mean[key], theirs.mean[key], YARDSTICK, more, decimals=3))
+    return result
 
 
-def _json(own: Curves) -> dict[str, object]:
+def _json(curves: Curves) -> dict[str, object]:
     points = [
         {"rows": one.n_rows, "method": one.method, "mean": dict(one.mean), "deviation": dict(one.deviation)}
-        for one in own.points
+        for one in curves.points
     ]
     return {
-        "measure": own.measure,
-        "rows": own.n_training,
+        "measure": curves.measure,
+        "rows": curves.n_training,
         "points": points,
-        "best_possible": None if own.ideal is None else dict(own.ideal),
+        "best_possible": None if curves.ideal is None else dict(curves.ideal),
     }
 
 
-def draw(found: Sequence[Curves], figure: Any) -> None:
+def draw(result: Sequence[Curves], figure: Any) -> None:
     """One panel for each table: its measure against the number of rows; one legend for all, beside no line."""
     from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
-    n_across = min(4, len(found))
-    n_down = -(-len(found) // n_across)
+    n_across = min(4, len(result))
+    n_down = -(-len(result) // n_across)
     figure.set_size_inches(max(3.0 * n_across, 7.0), 2.6 * n_down + 0.8)
     panels = figure.subplots(n_down, n_across, squeeze=False).ravel()
     colours = {method.name: colour for method, colour in zip(METHODS, COLOURS, strict=True)}
     handles: dict[str, Any] = {}
-    for axes, own in zip(panels, found, strict=False):
-        for method in own.methods:
-            line = [(point.n_rows, point.mean[own.measure]) for point in own.points if point.method == method]
+    for axes, item in zip(panels, result, strict=False):
+        for method in item.methods:
+            line = [(point.n_rows, point.mean[item.measure]) for point in item.points if point.method == method]
             style = {"color": colours[method], "linewidth": 2.2 if method == OURS else 1.3, "markersize": 4}
             handles[method] = axes.plot(*zip(*sorted(line), strict=True), marker="o", **style)[0]
-        if own.ideal is not None:
-            handles[IDEAL] = axes.axhline(own.ideal[own.measure], color="black", linestyle=":", linewidth=1)
+        if item.ideal is not None:
+            handles[IDEAL] = axes.axhline(item.ideal[item.measure], color="black", linestyle=":", linewidth=1)
         axes.set_xscale("log")
         axes.xaxis.set_major_locator(LogLocator(base=10, numticks=4))
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
         axes.xaxis.set_minor_formatter(NullFormatter())
-        axes.set_xlim(min(700.0, 0.7 * own.sizes[0]), 450_000)
+        axes.set_xlim(min(700.0, 0.7 * item.sizes[0]), 450_000)
         axes.yaxis.set_major_locator(MaxNLocator(4))
-        axes.set_title(own.name, fontsize=9)
-        axes.set_ylabel(TITLES[own.measure], fontsize=8)
+        axes.set_title(item.name, fontsize=9)
+        axes.set_ylabel(TITLES[item.measure], fontsize=8)
         axes.tick_params(labelsize=7)
-    for axes in panels[len(found) :]:
+    for axes in panels[len(result) :]:
         axes.set_axis_off()
     figure.supxlabel("training rows", fontsize=8)
     n_columns = len(handles) if n_across == 4 else 4  # a narrow figure has two lines of names

@@ -91,15 +91,15 @@ def run_ood(request: Request) -> Report:
 
 def measure(data: DataSet) -> Figures:
     """Mean measures of every detector over left-out classes and folds, as percentages."""
-    found: dict[str, dict[str, list[float]]] = {}
+    result: dict[str, dict[str, list[float]]] = {}
     for problem in problems(data):
         for fit in DETECTORS:
             for name, score in fit(problem.X, problem.y, problem.fold).items():
                 for key, value in novelty_measures(problem.is_novel, score(problem.X_test)).items():
-                    found.setdefault(name, {}).setdefault(key, []).append(100 * value)
-    if not found:
+                    result.setdefault(name, {}).setdefault(key, []).append(100 * value)
+    if not result:
         raise ValueError("no class can be left out")
-    return {name: {key: fmean(values) for key, values in own.items()} for name, own in found.items()}
+    return {name: {key: fmean(values) for key, values in item.items()} for name, item in result.items()}
 
 
 def novelty_measures(is_novel: NDArray[np.bool_], score: Floats) -> dict[str, float]:
@@ -116,7 +116,7 @@ def novelty_measures(is_novel: NDArray[np.bool_], score: Floats) -> dict[str, fl
 def make_report(figures: Mapping[str, Figures], failures: Mapping[str, str], facts: Mapping[str, object]) -> Report:
     """Turn the figures of all data sets into the report."""
     names = list(next(iter(figures.values())))
-    means = {name: {key: fmean(own[name][key] for own in figures.values()) for key in MEASURES} for name in names}
+    means = {name: {key: fmean(figure[name][key] for figure in figures.values()) for key in MEASURES} for name in names}
     goals = [
         f"{name}: {means[name]['auroc']:.1f} / {means[name]['rejected']:.1f} (wanted: {auroc:g} / {rejected:g})."
         for name, (auroc, rejected) in TARGETS.items()
@@ -137,7 +137,7 @@ def make_report(figures: Mapping[str, Figures], failures: Mapping[str, str], fac
             Section(
                 "AUROC by data set",
                 ["Data set", *names],
-                [[data, *(f"{own[name]['auroc']:.1f}" for name in names)] for data, own in figures.items()],
+                [[data, *(f"{item[name]['auroc']:.1f}" for name in names)] for data, item in figures.items()],
                 in_terminal=False,
             ),
         ],
@@ -150,17 +150,17 @@ def make_report(figures: Mapping[str, Figures], failures: Mapping[str, str], fac
 
 def _headlines(means: Figures) -> list[Headline]:
     """Ours against the paper's residual and against its strongest opponent, the distance to the nearest row."""
-    found = []
+    result = []
     for place, key in enumerate(("auroc", "rejected")):
         for name in ("FERL-wide", "FERL-deep"):
             ours, title = means[name][key], f"{name}: {MEASURES[key]}, %"
-            found.append(Headline(title, ours, PAPER["FERL-deep, residual"][place], decimals=1))
-            found.append(Headline(title, ours, means["1-NN"][key], "1-NN", decimals=1))
-    return found
+            result.append(Headline(title, ours, PAPER["FERL-deep, residual"][place], decimals=1))
+            result.append(Headline(title, ours, means["1-NN"][key], "1-NN", decimals=1))
+    return result
 
 
 def _cell(name: str, key: str, figures: Mapping[str, Figures]) -> str:
-    values = [own[name][key] for own in figures.values()]
+    values = [figure[name][key] for figure in figures.values()]
     spread = f" ±{stdev(values):.1f}" if len(values) > 1 else ""
     printed = {"auroc": 0, "rejected": 1}
     paper = f" [{PAPER[name][printed[key]]:.1f}]" if name in PAPER and key in printed else ""
@@ -169,10 +169,10 @@ def _cell(name: str, key: str, figures: Mapping[str, Figures]) -> str:
 
 def _draw(figure: Any, means: Figures) -> None:
     axes = figure.add_subplot()
-    for name, own in means.items():
+    for name, item in means.items():
         is_ours = name.startswith("FERL")
-        axes.plot(own["auroc"], own["rejected"], "o" if is_ours else "s", color="C0" if is_ours else "0.5")
-        axes.annotate(name, (own["auroc"], own["rejected"]), textcoords="offset points", xytext=(5, 3), fontsize=7)
+        axes.plot(item["auroc"], item["rejected"], "o" if is_ours else "s", color="C0" if is_ours else "0.5")
+        axes.annotate(name, (item["auroc"], item["rejected"]), textcoords="offset points", xytext=(5, 3), fontsize=7)
     axes.set_xlabel("AUROC, %")
     axes.set_ylabel("novel rows rejected where 95 % of known rows are accepted, %")
     axes.margins(x=0.2)

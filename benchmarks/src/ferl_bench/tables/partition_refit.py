@@ -107,8 +107,8 @@ def compare(results: Sequence[Result], compact: str) -> dict[str, list[Figures]]
 
 def _changes(before: Mapping[str, float], after: Mapping[str, float]) -> Figures:
     changes = {f"{key}_change": after[key] - before[key] for key in ("accuracy", "ece")}
-    own = [column.key for column in (*CHANGES, *LOSSES, *STEPS) if column.key not in changes]
-    return {"accuracy": before["accuracy"], "ece": before["ece"], **changes, **{key: after[key] for key in own}}
+    keys = [column.key for column in (*CHANGES, *LOSSES, *STEPS) if column.key not in changes]
+    return {"accuracy": before["accuracy"], "ece": before["ece"], **changes, **{key: after[key] for key in keys}}
 
 
 def make_report(
@@ -202,7 +202,7 @@ def _notes(means: Mapping[str, Figures], failures: Sequence[Result]) -> list[str
 
 def _table(title: str, what: str, figures: Mapping[str, Figures], *, in_terminal: bool = True) -> Section:
     columns = (Column("accuracy", "Acc %", 100, ".2f"), *CHANGES, *LOSSES, *STEPS)
-    rows = [[name, *(_written(own[column.key], column) for column in columns)] for name, own in figures.items()]
+    rows = [[name, *(_written(item[column.key], column) for column in columns)] for name, item in figures.items()]
     return Section(title, [what, *(column.title for column in columns)], rows, in_terminal=in_terminal)
 
 

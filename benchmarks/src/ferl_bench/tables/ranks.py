@@ -141,20 +141,20 @@ def run_ranks(request: Request, methods: Sequence[Method] | None = None) -> Repo
 def compare(rows: Sequence[Row], ours: str) -> list[Comparison]:
     """Compare rows that have the same data sets, by every measure; in pairs, the method `ours` with the others."""
     names = sorted(rows[0].data_sets)
-    found = []
+    result = []
     for measure, more in MEASURES:
         scores = {row.method.name: [row.data_sets[name][measure.key] for name in names] for row in rows}
         pairs = {
-            name: paired_difference(_scaled(scores[ours], measure), _scaled(own, measure))
-            for name, own in scores.items()
+            name: paired_difference(_scaled(scores[ours], measure), _scaled(item, measure))
+            for name, item in scores.items()
             if name != ours
         }
         adjusted = holm([pair.p_value for pair in pairs.values()])
         test = friedman(scores, more_is_better=more)
         corrected = dict(zip(pairs, adjusted, strict=True))
         paper = _paper_differences(rows, ours, measure.key)
-        found.append(Comparison(ours, measure, more, test, pairs, corrected, paper))
-    return found
+        result.append(Comparison(ours, measure, more, test, pairs, corrected, paper))
+    return result
 
 
 def _paper_differences(rows: Sequence[Row], ours: str, key: str) -> dict[str, float]:
@@ -181,10 +181,10 @@ def make_report(rows: Sequence[Row], facts: Mapping[str, object]) -> Report:
     compared: dict[str, list[Comparison]] = {}
     sections = []
     for family in FAMILIES:
-        own = family.of(complete)
-        if len(own) < 3 or len(own[0].data_sets) < 2 or family.ours not in {row.method.name for row in own}:
+        members = family.of(complete)
+        if len(members) < 3 or len(members[0].data_sets) < 2 or family.ours not in {row.method.name for row in members}:
             continue
-        compared[family.title] = comparisons = compare(own, family.ours)
+        compared[family.title] = comparisons = compare(members, family.ours)
         notes = [family.note, *NOTES, *left_out, *run_notes(rows)]
         sections.append(_rank_section(family.title, comparisons, notes))
         sections += [_pair_section(family.title, comparison) for comparison in comparisons]
@@ -197,14 +197,14 @@ def make_report(rows: Sequence[Row], facts: Mapping[str, object]) -> Report:
         facts=facts,
         sections=sections,
         data={
-            "families": {family: {one.measure.key: one.as_json() for one in own} for family, own in compared.items()},
+            "families": {family: {one.measure.key: one.as_json() for one in item} for family, item in compared.items()},
             **rows_json(rows),
         },
         draw=(lambda figure: _draw(figure, compared)) if compared else None,
         headlines=[
             headline
-            for family, own in compared.items()
-            for headline in _headlines(family, own, {row.method.name for row in rows if row.method.is_ours})
+            for family, item in compared.items()
+            for headline in _headlines(family, item, {row.method.name for row in rows if row.method.is_ours})
         ],
         failures=failure_notes(rows),
     )
@@ -215,11 +215,11 @@ def _rank_section(family: str, comparisons: Sequence[Comparison], notes: Sequenc
     body = [[name] for name in names]
     header, tests = ["Method"], []
     for one in comparisons:
-        test, own = one.test, one.test.ranks
+        test, ranks = one.test, one.test.ranks
         header += [f"{one.measure.title} rank", "Differs"]
         for row, name in zip(body, names, strict=True):
-            differs = abs(own[name] - own[one.ours]) > one.critical
-            row += [f"{own[name]:.2f}", "" if name == one.ours else "yes" if differs else "no"]
+            differs = abs(ranks[name] - ranks[one.ours]) > one.critical
+            row += [f"{ranks[name]:.2f}", "" if name == one.ours else "yes" if differs else "no"]
         tests.append(
             f"{one.measure.title}: Friedman's chi-square {test.statistic:.1f}, p {test.p_value:.1e}; Iman and "
             f"Davenport's F {test.f_statistic:.1f}, p {test.f_p_value:.1e}; critical difference {one.critical:.2f}. "
@@ -247,15 +247,15 @@ def _pair_section(family: str, one: Comparison) -> Section:
 
 def _headlines(family: str, comparisons: Sequence[Comparison], ours: set[str]) -> list[Headline]:
     """Our mean rank against the best rival's: the aim is to be first among the interpretable."""
-    found = []
+    result = []
     for one in comparisons:
         others = {name: rank for name, rank in one.test.ranks.items() if name not in ours}
         if not others:
             continue
         best = min(others, key=lambda name: others[name])
         what = f"{one.ours}: mean {one.measure.title} rank, {family[0].lower()}{family[1:]}"
-        found.append(Headline(what, one.test.ranks[one.ours], others[best], best, more_is_better=False))
-    return found
+        result.append(Headline(what, one.test.ranks[one.ours], others[best], best, more_is_better=False))
+    return result
 
 
 def _scaled(values: Sequence[float], measure: Measure) -> list[float]:
@@ -264,7 +264,7 @@ def _scaled(values: Sequence[float], measure: Measure) -> list[float]:
 
 def _draw(figure: Any, compared: Mapping[str, Sequence[Comparison]]) -> None:
     """Demsar's diagrams of the interpretable methods in the default reading: the paper's kinds, and all."""
-    shown = {family: own for family, own in compared.items() if family in (RULES, "Interpretable methods")}
+    shown = {family: item for family, item in compared.items() if family in (RULES, "Interpretable methods")}
     shown = shown or dict(compared)
     diagrams = [(family, one) for family, comparisons in shown.items() for one in comparisons]
     n_methods = max(len(one.test.ranks) for _, one in diagrams)

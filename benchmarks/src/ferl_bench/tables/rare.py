@@ -62,8 +62,8 @@ def rare_class(data: DataSet, share: float) -> tuple[int, int] | None:
     """Return the class to make rare, and how many of its rows remain; None where no class has rows enough."""
     counts = np.bincount(data.y)
     # Of the others' n rows, share / (1 - share) n are the share of all that are left.
-    wanted = [round(share / (1 - share) * (data.n_rows - own)) for own in counts]
-    fitting = [place for place, own in enumerate(counts) if MIN_ROWS <= wanted[place] <= own]
+    wanted = [round(share / (1 - share) * (data.n_rows - count)) for count in counts]
+    fitting = [place for place, count in enumerate(counts) if MIN_ROWS <= wanted[place] <= count]
     if not fitting:
         return None
     smallest = min(fitting, key=lambda place: counts[place])
@@ -72,15 +72,15 @@ def rare_class(data: DataSet, share: float) -> tuple[int, int] | None:
 
 def thin_out(data: DataSet, label: int, n_kept: int) -> DataSet:
     """Return the data set with so many rows of one class, in the order of the file."""
-    own = np.flatnonzero(data.y == label)
-    dropped = np.random.default_rng(SEED).permutation(own)[n_kept:]
+    of_class = np.flatnonzero(data.y == label)
+    dropped = np.random.default_rng(SEED).permutation(of_class)[n_kept:]
     kept = np.setdiff1d(np.arange(data.n_rows), dropped)
     return replace(data, numeric=data.numeric[kept], categorical=data.categorical[kept], y=data.y[kept])
 
 
 def measure(data: DataSet) -> dict[Key, Figures]:
     """Return the figures of one data set: means over the folds, by share and method."""
-    found: dict[Key, list[Figures]] = {}
+    result: dict[Key, list[Figures]] = {}
     for share in SHARES:
         chosen = rare_class(data, share)
         if chosen is None:
@@ -93,21 +93,21 @@ def measure(data: DataSet) -> dict[Key, Figures]:
                 probability = np.zeros((len(fold.test), len(data.class_names)))
                 probability[:, fitted.classes_] = fitted.predict_proba(X_test)
                 prior = np.bincount(thinned.y[fold.fitting], minlength=len(data.class_names)) / len(fold.fitting)
-                own = figures(thinned.y[fold.test], probability, prior, chosen[0])
-                found.setdefault((share, method.name), []).append(own)
-    return {key: {name: fmean(fold[name] for fold in folds) for name in folds[0]} for key, folds in found.items()}
+                measured = figures(thinned.y[fold.test], probability, prior, chosen[0])
+                result.setdefault((share, method.name), []).append(measured)
+    return {key: {name: fmean(fold[name] for fold in folds) for name in folds[0]} for key, folds in result.items()}
 
 
 def figures(y: NDArray[np.int64], probability: Floats, prior: Floats, rare: int) -> dict[str, float]:
     """Measure probabilities of all classes, shape (n_rows, n_classes), of which one is rare."""
-    own, is_rare = probability[:, rare], y == rare
+    rare_probability, is_rare = probability[:, rare], y == rare
     by_prior = np.divide(probability, prior, out=np.zeros_like(probability), where=prior > 0)
     return {
-        "auc": float(roc_auc_score(is_rare, own)),
+        "auc": float(roc_auc_score(is_rare, rare_probability)),
         "balanced": _balanced(y, probability.argmax(axis=1)),
         "balanced_by_prior": _balanced(y, by_prior.argmax(axis=1)),
-        "ece": metrics.expected_calibration_error(is_rare, np.ones(len(y), dtype=bool), own),
-        "predicted": float(own.mean()),
+        "ece": metrics.expected_calibration_error(is_rare, np.ones(len(y), dtype=bool), rare_probability),
+        "predicted": float(rare_probability.mean()),
         "observed": float(is_rare.mean()),
     }
 
@@ -118,11 +118,11 @@ def _balanced(y: NDArray[np.int64], label: NDArray[np.intp]) -> float:
 
 
 def make_report(
-    found: Mapping[str, Mapping[Key, Figures]], failures: Mapping[str, str], facts: Mapping[str, object]
+    result: Mapping[str, Mapping[Key, Figures]], failures: Mapping[str, str], facts: Mapping[str, object]
 ) -> Report:
     """Turn the figures into the report."""
-    shares = [share for share in SHARES if any((share, OURS) in own for own in found.values())]
-    means = {share: _means(found, share) for share in shares}
+    shares = [share for share in SHARES if any((share, OURS) in item for item in result.values())]
+    means = {share: _means(result, share) for share in shares}
     failed = [f"Failed on {name}: {message}" for name, message in failures.items()]
     notes = [*NOTES, *failed]
     return Report(
@@ -130,15 +130,15 @@ def make_report(
         title="Rare classes: whether they are found, and whether their probability is true",
         facts=facts,
         sections=[
-            *(_mean_section(share, means[share], _sets(found, share), notes) for share in shares),
-            *(_auc_section(share, found) for share in shares),
+            *(_mean_section(share, means[share], _sets(result, share), notes) for share in shares),
+            *(_auc_section(share, result) for share in shares),
         ],
         data={
             "means": {f"{share:g}": means[share] for share in shares},
             "data_sets": [
                 {"data_set": name, "share": key[0], "method": key[1], **figure}
-                for name, own in found.items()
-                for key, figure in own.items()
+                for name, item in result.items()
+                for key, figure in item.items()
             ],
             "failures": dict(failures),
         },
@@ -147,40 +147,40 @@ def make_report(
     )
 
 
-def _sets(found: Mapping[str, Mapping[Key, Figures]], share: float) -> list[str]:
-    return [name for name, own in found.items() if (share, OURS) in own]
+def _sets(result: Mapping[str, Mapping[Key, Figures]], share: float) -> list[str]:
+    return [name for name, item in result.items() if (share, OURS) in item]
 
 
-def _means(found: Mapping[str, Mapping[Key, Figures]], share: float) -> dict[str, dict[str, float]]:
-    names = _sets(found, share)
-    methods = [method for other, method in found[names[0]] if other == share]
+def _means(result: Mapping[str, Mapping[Key, Figures]], share: float) -> dict[str, dict[str, float]]:
+    names = _sets(result, share)
+    methods = [method for other, method in result[names[0]] if other == share]
     return {
-        method: {key: fmean(found[name][share, method][key] for name in names) for key, *_ in COLUMNS}
+        method: {key: fmean(result[name][share, method][key] for name in names) for key, *_ in COLUMNS}
         for method in methods
     }
 
 
 def _mean_section(share: float, means: Mapping[str, Figures], names: Sequence[str], notes: Sequence[str]) -> Section:
     body = [
-        [method, *(f"{scale * own[key]:.{decimals}f}" for key, _, scale, decimals in COLUMNS)]
-        for method, own in means.items()
+        [method, *(f"{scale * item[key]:.{decimals}f}" for key, _, scale, decimals in COLUMNS)]
+        for method, item in means.items()
     ]
     header = ["Method", *(title for _, title, *_ in COLUMNS)]
     return Section(f"A class of {share:.0%} of the rows, {len(names)} data sets", header, body, notes)
 
 
-def _auc_section(share: float, found: Mapping[str, Mapping[Key, Figures]]) -> Section:
-    names = _sets(found, share)
-    methods = [method for other, method in found[names[0]] if other == share]
-    body = [[name, *(f"{100 * found[name][share, method]['auc']:.1f}" for method in methods)] for name in names]
+def _auc_section(share: float, result: Mapping[str, Mapping[Key, Figures]]) -> Section:
+    names = _sets(result, share)
+    methods = [method for other, method in result[names[0]] if other == share]
+    body = [[name, *(f"{100 * result[name][share, method]['auc']:.1f}" for method in methods)] for name in names]
     return Section(f"AUC % by data set, {share:.0%}", ["Data set", *methods], body)
 
 
 def _headlines(means: Mapping[float, Mapping[str, Figures]]) -> list[Headline]:
     """Whether wide rules rank a rare class at least as well as logistic regression, and as well as was wanted."""
     headlines = [
-        Headline(f"{OURS}, a class of {share:.0%}: AUC %", 100 * own[OURS]["auc"], 100 * own[PEER]["auc"], PEER)
-        for share, own in means.items()
+        Headline(f"{OURS}, a class of {share:.0%}: AUC %", 100 * item[OURS]["auc"], 100 * item[PEER]["auc"], PEER)
+        for share, item in means.items()
     ]
     if SHARES[0] in means:
         ours = 100 * means[SHARES[0]][OURS]["auc"]

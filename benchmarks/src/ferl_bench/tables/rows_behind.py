@@ -169,10 +169,10 @@ def coverage_section(tables: Sequence[SoftmaxTable]) -> Finding:
     """How often sets hold the label, by the number of classes."""
     rows, data, headlines = [], {}, []
     for n_classes, least in LEAST_COVERAGE.items():
-        own = [table for table in tables if table.n_classes == n_classes]
-        by_size = [fmean(table.coverage for table in own if table.n_rows == n_rows) for n_rows in SIZES]
-        mean, best = fmean(by_size), fmean(table.best_coverage for table in own)
-        size = fmean(float(table.sets.sum(axis=2).mean()) for table in own)
+        chosen_tables = [table for table in tables if table.n_classes == n_classes]
+        by_size = [fmean(table.coverage for table in chosen_tables if table.n_rows == n_rows) for n_rows in SIZES]
+        mean, best = fmean(by_size), fmean(table.best_coverage for table in chosen_tables)
+        size = fmean(float(table.sets.sum(axis=2).mean()) for table in chosen_tables)
         cells = [*(f"{value:.3f}" for value in by_size), f"{mean:.3f}", f"{least:.2f}", f"{best:.3f}", f"{size:.2f}"]
         rows.append([str(n_classes), *cells])
         data[str(n_classes)] = {"by_size": by_size, "mean": mean, "true_probabilities": best, "size": size}
@@ -201,9 +201,9 @@ def correlation_section(tables: Sequence[SoftmaxTable]) -> Finding:
     groups["all tables together"] = [list(tables)]
     rows, data, keys = [], {}, ("with doubt", "absolute", "ignorance", "novelty", "p_max")
     for name, pools in groups.items():
-        found = [rank_correlations(pool) for pool in pools]
-        data[name] = {key: fmean(own[key] for own in found) for key in found[0]}
-        data[name]["absolute"] = fmean(abs(own["with doubt"]) for own in found)
+        result = [rank_correlations(pool) for pool in pools]
+        data[name] = {key: fmean(item[key] for item in result) for key in result[0]}
+        data[name]["absolute"] = fmean(abs(item["with doubt"]) for item in result)
         rows.append([name, *(f"{data[name][key]:.3f}" for key in keys)])
     notes = [
         "Spearman's rank correlations, means over fits. With 1 - p_max: of ignorance; 'absolute': the mean of absolute "
@@ -236,11 +236,11 @@ def count_section(tables: Sequence[SoftmaxTable]) -> Finding:
     rows, data = [], {}
     for kind in SOFTMAX_KINDS:
         for n_rows in SIZES:
-            own = [table for table in tables if table.kind == kind and table.n_rows == n_rows]
-            true = fmean(float(np.median(table.equivalent_rows)) for table in own)
-            told = fmean(float(np.median(1 / table.ignorance - 1)) for table in own)
-            rows.append([f"{kind}, {n_rows:,} rows", f"{true:.1f}", f"{told:.1f}"])
-            data[f"{kind}, {n_rows}"] = {"true": true, "told": told}
+            chosen_tables = [table for table in tables if table.kind == kind and table.n_rows == n_rows]
+            true = fmean(float(np.median(table.equivalent_rows)) for table in chosen_tables)
+            stated = fmean(float(np.median(1 / table.ignorance - 1)) for table in chosen_tables)
+            rows.append([f"{kind}, {n_rows:,} rows", f"{true:.1f}", f"{stated:.1f}"])
+            data[f"{kind}, {n_rows}"] = {"true": true, "told": stated}
     notes = ["Medians over tested rows, means over numbers of classes. Told: one over the ignorance, less one."]
     return Finding(Section("Rows that answers are worth", ["Tables", "True", "Told"], rows, notes), {"counts": data})
 
@@ -248,11 +248,11 @@ def count_section(tables: Sequence[SoftmaxTable]) -> Finding:
 def rank_correlations(tables: Sequence[SoftmaxTable]) -> dict[str, float]:
     """Rank correlations over the tested rows of tables together, means over fits."""
     true_rows = np.concatenate([table.equivalent_rows for table in tables])
-    found = []
+    result = []
     for k in range(len(tables[0].answer)):
         ignorance, novelty = (np.concatenate([getattr(t, key)[k] for t in tables]) for key in ("ignorance", "novelty"))
         surest = np.concatenate([table.answer[k].max(axis=1) for table in tables])
-        found.append(
+        result.append(
             {
                 "with doubt": _rank_correlation(ignorance, 1 - surest),
                 "ignorance": _rank_correlation(-ignorance, true_rows),
@@ -260,7 +260,7 @@ def rank_correlations(tables: Sequence[SoftmaxTable]) -> dict[str, float]:
                 "p_max": _rank_correlation(surest, true_rows),
             }
         )
-    return {key: fmean(own[key] for own in found) for key in found[0]}
+    return {key: fmean(item[key] for item in result) for key in result[0]}
 
 
 def _rank_correlation(a: Floats, b: Floats) -> float:
@@ -276,8 +276,8 @@ def belief_section(tables: Sequence[SoftmaxTable], results: Sequence[Result]) ->
     shares["softmax tables"] = [above for table in tables for above in table.is_belief_above]
     known = [result.measures for result in results if result.error is None]
     if known:
-        shares["folds of the data sets"] = [own["belief"] > own["accuracy"] for own in known]
-    rows = [[name, str(len(own)), f"{100 * fmean(own):.1f}"] for name, own in shares.items()]
+        shares["folds of the data sets"] = [item["belief"] > item["accuracy"] for item in known]
+    rows = [[name, str(len(item)), f"{100 * fmean(item):.1f}"] for name, item in shares.items()]
     notes = [
         "Mean belief in the most probable class, of the tested rows. Softmax tables: the accuracy is the mean true "
         "probability of the labels. Data sets: FERL-wide on the test parts, whose accuracy is a sample.",
@@ -288,32 +288,32 @@ def belief_section(tables: Sequence[SoftmaxTable], results: Sequence[Result]) ->
         for name in ("softmax tables", "folds of the data sets")
         if name in shares
     ]
-    data = {"belief_above_accuracy": {name: fmean(own) for name, own in shares.items()}}
+    data = {"belief_above_accuracy": {name: fmean(item) for name, item in shares.items()}}
     return Finding(Section("Mean belief above accuracy", ["Fits", "Number", "Above, %"], rows, notes), data, headlines)
 
 
 def _scene_section(step: Step) -> Finding:
     """Whether ignorance tells rows that have few training rows like them."""
-    found: dict[str, list[dict[str, float]]] = {}
+    result: dict[str, list[dict[str, float]]] = {}
     for name, make in DRAWN.items():
         step(f"few rows: {name}")
-        found[name] = [scene_figures(make(np.random.default_rng([SEED, k])), k) for k in range(N_SCENES)]
+        result[name] = [scene_figures(make(np.random.default_rng([SEED, k])), k) for k in range(N_SCENES)]
     toys = {}
     for name in TOYS:
         step(f"a class left out: {name}")
         toys[name] = [scene_figures(scene, k) for k in range(N_SPLITS) for scene in left_out(name, k)]
-    means = {name: _means(own) for name, own in found.items()}
-    means |= {f"left-out class, {name}": _means(own) for name, own in toys.items()}
-    means["left-out class"] = _means([_means(own) for own in toys.values()])
+    means = {name: _means(item) for name, item in result.items()}
+    means |= {f"left-out class, {name}": _means(item) for name, item in toys.items()}
+    means["left-out class"] = _means([_means(toy) for toy in toys.values()])
     rows = [
         [
             name,
-            *(f"{own[signal]:.1f}" for signal in SIGNALS),
+            *(f"{item[signal]:.1f}" for signal in SIGNALS),
             f"{LEAST_AUROC[name]:g}" if name in LEAST_AUROC else "",
-            f"{own['rows, usual']:.0f}",
-            f"{own['rows, unusual']:.0f}",
+            f"{item['rows, usual']:.0f}",
+            f"{item['rows, unusual']:.0f}",
         ]
-        for name, own in means.items()
+        for name, item in means.items()
     ]
     notes = [
         f"AUROC % of unusual rows against usual ones, means over {N_SCENES} draws of {N_ROWS:,} training rows. Sparse "
@@ -340,7 +340,7 @@ def scene_figures(scene: Scene, seed: int) -> dict[str, float]:
     is_unusual = np.arange(len(rows)) >= len(scene.usual)
     evidence = fitted.predict_evidence(rows)
     scores = (evidence.ignorance, fitted.novelty(rows), 1 - evidence.probability.max(axis=1))
-    aurocs = {name: 100 * metrics.novelty_auroc(is_unusual, own) for name, own in zip(SIGNALS, scores, strict=True)}
+    aurocs = {name: 100 * metrics.novelty_auroc(is_unusual, score) for name, score in zip(SIGNALS, scores, strict=True)}
     return aurocs | {
         "rows, usual": _median_rows(evidence[~is_unusual]),
         "rows, unusual": _median_rows(evidence[is_unusual]),
@@ -353,8 +353,8 @@ def _median_rows(evidence: Evidence) -> float:
     return float(np.median(evidence.rows))
 
 
-def _means(found: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    return {key: fmean(own[key] for own in found) for key in found[0]}
+def _means(result: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    return {key: fmean(item[key] for item in result) for key in result[0]}
 
 
 def _few_section(tables: Sequence[SoftmaxTable], step: Step) -> Finding:
@@ -365,11 +365,11 @@ def _few_section(tables: Sequence[SoftmaxTable], step: Step) -> Finding:
     }
     blobs = _means([blob_figures(k) for k in range(N_SMALL)])
     cells = _means([cell_figures(k) for k in range(N_SMALL)])
-    rows = [[f"softmax tables, {n_rows:,} training rows", "", f"{own:.3f}"] for n_rows, own in falling.items()]
-    for name, own in (("blob of {} rows, classes even", blobs), ("cell of {} rows", cells)):
+    rows = [[f"softmax tables, {n_rows:,} training rows", "", f"{item:.3f}"] for n_rows, item in falling.items()]
+    for name, item in (("blob of {} rows, classes even", blobs), ("cell of {} rows", cells)):
         for part in ("thick", "thin"):
-            cells_of = [f"{own[f'{part}, rows']:.1f}", f"{own[f'{part}, ignorance']:.3f}"]
-            rows.append([name.format(f"{own[f'{part}, n']:,.0f}"), *cells_of])
+            cells_of = [f"{item[f'{part}, rows']:.1f}", f"{item[f'{part}, ignorance']:.3f}"]
+            rows.append([name.format(f"{item[f'{part}, n']:,.0f}"), *cells_of])
     notes = [
         f"Means over all softmax tables, and over {N_SMALL} draws of the others. Blobs: {N_BLOBS[0]:,} and "
         f"{N_BLOBS[1]} rows around two places far apart, labels by chance; median rows behind and mean ignorance "
@@ -424,12 +424,12 @@ def cell_figures(seed: int) -> dict[str, float]:
 
 
 def _thick_and_thin(fitted: FERLClassifier, new: Sequence[Any], counts: Sequence[int]) -> dict[str, float]:
-    found: dict[str, float] = {}
+    result: dict[str, float] = {}
     for part, rows, n in zip(("thick", "thin"), new, counts, strict=True):
         evidence = fitted.predict_evidence(rows)
-        own = {"n": n, "rows": _median_rows(evidence), "ignorance": float(evidence.ignorance.mean())}
-        found |= {f"{part}, {key}": value for key, value in own.items()}
-    return found
+        figures = {"n": n, "rows": _median_rows(evidence), "ignorance": float(evidence.ignorance.mean())}
+        result |= {f"{part}, {key}": value for key, value in figures.items()}
+    return result
 
 
 def _cost_section(repeats: int, step: Step) -> Finding:
@@ -449,8 +449,8 @@ def _cost_section(repeats: int, step: Step) -> Finding:
     rows = [
         ["predict_evidence / predict_proba", f"{ratio:.2f}", f"{MOST_COST:g}"],
         *(
-            [f"sums of products, % of a fit of {n} rows", f"{100 * own:.1f}", f"{MOST_SHARE:g}"]
-            for n, own in shares.items()
+            [f"sums of products, % of a fit of {n} rows", f"{100 * item:.1f}", f"{MOST_SHARE:g}"]
+            for n, item in shares.items()
         ),
     ]
     notes = [
@@ -460,7 +460,7 @@ def _cost_section(repeats: int, step: Step) -> Finding:
     ]
     headlines = [
         goal("predict_evidence / predict_proba, time", ratio, MOST_COST),
-        *(goal(f"Sums of products, % of a fit of {n} rows", 100 * own, MOST_SHARE) for n, own in shares.items()),
+        *(goal(f"Sums of products, % of a fit of {n} rows", 100 * item, MOST_SHARE) for n, item in shares.items()),
     ]
     data = {"cost": {"seconds": seconds, "ratio": ratio, "share_of_fit": shares}}
     return Finding(Section("Cost", ["What", "Measured", "Wanted"], rows, notes), data, headlines)

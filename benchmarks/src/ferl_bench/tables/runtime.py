@@ -71,7 +71,7 @@ def run_runtime(request: Request) -> Report:
 
 def measure(data: DataSet, methods: Sequence[Method], n_splits: int) -> dict[str, float]:
     """Return the median fit time of each method over the splits."""
-    found: dict[str, list[float]] = {method.name: [] for method in methods}
+    result: dict[str, list[float]] = {method.name: [] for method in methods}
     for seed in range(n_splits):
         fitting, _ = train_test_split(
             np.arange(data.n_rows), test_size=TEST_SHARE, random_state=seed, stratify=_classes(data)
@@ -81,8 +81,8 @@ def measure(data: DataSet, methods: Sequence[Method], n_splits: int) -> dict[str
             for method in methods
         }
         for name, one in race(runners, repeats=0).items():
-            found[name].append(one)
-    return {name: median(times) for name, times in found.items()}
+            result[name].append(one)
+    return {name: median(times) for name, times in result.items()}
 
 
 def make_report(
@@ -97,8 +97,8 @@ def make_report(
     ratios = {name: sums[name] / sums[PEER] for name in others}
     paper_ratios = {name: paper_sums[name] / paper_sums[PEER] for name in others if name in paper_sums}
     ratio_rows = [
-        [data, *(_ratio(own[name], own[PEER], paper[data].get(name), paper[data][PEER]) for name in others)]
-        for data, own in seconds.items()
+        [data, *(_ratio(item[name], item[PEER], paper[data].get(name), paper[data][PEER]) for name in others)]
+        for data, item in seconds.items()
     ]
     ratio_rows.append(
         ["sum", *(_ratio(sums[name], sums[PEER], paper_sums.get(name), paper_sums[PEER]) for name in others)]
@@ -113,8 +113,8 @@ def make_report(
                 "Milliseconds",
                 ["Data set", "Rows", "Features", "Classes", *names],
                 [
-                    [data, *traits[data], *(_milliseconds(own[name], paper[data].get(name)) for name in names)]
-                    for data, own in seconds.items()
+                    [data, *traits[data], *(_milliseconds(item[name], paper[data].get(name)) for name in names)]
+                    for data, item in seconds.items()
                 ],
             ),
         ],
@@ -148,15 +148,15 @@ def _classes(data: DataSet) -> np.ndarray | None:
 
 def _sums(seconds: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
     names = next(iter(seconds.values()))
-    return {name: sum(own[name] for own in seconds.values()) for name in names}
+    return {name: sum(second[name] for second in seconds.values()) for name in names}
 
 
-def _ratio(own: float, peer: float, paper: float | None, paper_peer: float) -> str:
-    return f"{own / peer:.2f}" + ("" if paper is None else f" [{paper / paper_peer:.0f}]")
+def _ratio(number: float, peer: float, paper: float | None, paper_peer: float) -> str:
+    return f"{number / peer:.2f}" + ("" if paper is None else f" [{paper / paper_peer:.0f}]")
 
 
-def _milliseconds(own: float, paper: float | None) -> str:
-    return f"{1000 * own:.1f}" + ("" if paper is None else f" [{1000 * paper:.0f}]")
+def _milliseconds(number: float, paper: float | None) -> str:
+    return f"{1000 * number:.1f}" + ("" if paper is None else f" [{1000 * paper:.0f}]")
 
 
 TABLE = Table(

@@ -59,7 +59,7 @@ def run_scale(request: Request, sizes: Sizes | None = None) -> Report:
         ]
         if find_spec("distributed"):
             most = max(sizes.streamed)
-            streamed = {variant: own[str(most)]["seconds"] for variant, own in findings[2].data.items()}
+            streamed = {variant: item[str(most)]["seconds"] for variant, item in findings[2].data.items()}
             findings.append(_cluster(files[most], streamed, step))
     facts = {
         **versions(("numpy", "scikit-learn", "lightgbm", "pyarrow", "dask")),
@@ -101,14 +101,18 @@ def held_out_rows(n_rows: int) -> tuple[Any, Any]:
 
     X, codes, y, _ = draw(TEST_PART, n_rows)
     frame = pd.DataFrame(X.astype(np.float32), columns=[f"x{j}" for j in range(N_NUMBERS)])
-    for j, own in enumerate(codes):
-        frame[f"c{j}"] = pd.Series([f"v{k}" for k in own], dtype="category")
+    for j, code in enumerate(codes):
+        frame[f"c{j}"] = pd.Series([f"v{k}" for k in code], dtype="category")
     return frame, y
 
 
 def as_numbers(frame: Any) -> Any:
     """Return a frame with the number of each category in place of its name, for methods that need numbers."""
-    codes = {name: [int(own[1:]) for own in frame[name].cat.categories] for name in frame if str(name).startswith("c")}
+    codes = {
+        name: [int(category[1:]) for category in frame[name].cat.categories]
+        for name in frame
+        if str(name).startswith("c")
+    }
     return np.column_stack(
         [np.array(codes[name])[frame[name].cat.codes] if name in codes else frame[name] for name in frame]
     )
@@ -213,105 +217,105 @@ def _race(folder: Path, sizes: Sizes, step: Step) -> Finding:
         runners[f"FERL-wide, {n_rules} rules, all cores"] = partial(subprocess_call, call, folder, sizes.tested, None)
     if find_spec("lightgbm"):
         runners["LightGBM, 100 trees, all cores"] = lambda: subprocess_call(fit_lightgbm, folder, sizes.tested)
-    found = {}
+    result = {}
     for name, run in runners.items():
         step(f"fit, {sizes.raced:,} rows: {name}")
-        found[name] = run().value
-    cart, ours = found["CART, 150 leaves"], found["FERL-deep, all cores"]
+        result[name] = run().value
+    cart, ours = result["CART, 150 leaves"], result["FERL-deep, all cores"]
     goals = [
         goal("Fit of deep on all cores / CART's", ours["seconds"] / cart["seconds"], 0.1),
         goal("Accuracy against CART, points", 100 * (ours["accuracy"] - cart["accuracy"]), -0.5, more_is_better=True),
     ]
-    wide = found["FERL-wide, all cores"]
+    wide = result["FERL-wide, all cores"]
     goals.append(goal("Fit of wide / deep's, both on all cores", wide["seconds"] / ours["seconds"], WIDE_TARGET))
-    if "LightGBM, 100 trees, all cores" in found:
-        boosted = found["LightGBM, 100 trees, all cores"]
+    if "LightGBM, 100 trees, all cores" in result:
+        boosted = result["LightGBM, 100 trees, all cores"]
         goals.append(goal("Fit of deep / LightGBM's, both on all cores", ours["seconds"] / boosted["seconds"], 0.5))
     rows = [
         [
             name,
-            f"{own['seconds']:.2f}",
-            f"{own['seconds'] / cart['seconds']:.3f}",
-            f"{100 * own['accuracy']:.2f}",
-            f"{own['rules']:.0f}" if "rules" in own else "",
+            f"{item['seconds']:.2f}",
+            f"{item['seconds'] / cart['seconds']:.3f}",
+            f"{100 * item['accuracy']:.2f}",
+            f"{item['rules']:.0f}" if "rules" in item else "",
         ]
-        for name, own in found.items()
+        for name, item in result.items()
     ]
     title = f"Fit, {sizes.raced:,} rows in memory"
-    return Finding(Section(title, ["Method", "s", "/ CART", "Accuracy %", "Rules"], rows), found, goals)
+    return Finding(Section(title, ["Method", "s", "/ CART", "Accuracy %", "Rules"], rows), result, goals)
 
 
 def _samples(folder: Path, sizes: Sizes, step: Step) -> Finding:
-    rows, found = [], {}
+    rows, result = [], {}
     for growth_rows in sizes.samples:
         name = "all rows" if growth_rows is None else f"{growth_rows:,}"
         step(f"splits chosen on {name}")
         call = partial(fit_ferl, **MODELS["deep"], n_jobs=-1, growth_rows=growth_rows)
-        found[name] = subprocess_call(call, folder, sizes.tested, None).value
-        rows.append([name, f"{found[name]['seconds']:.2f}", f"{100 * found[name]['accuracy']:.2f}"])
+        result[name] = subprocess_call(call, folder, sizes.tested, None).value
+        rows.append([name, f"{result[name]['seconds']:.2f}", f"{100 * result[name]['accuracy']:.2f}"])
     title = f"Splits chosen on a sample (growth_rows), {sizes.raced:,} rows"
     notes = ["Consequents, ranges and moments come from all rows in every line."]
-    return Finding(Section(title, ["Rows", "s", "Accuracy %"], rows, notes), found)
+    return Finding(Section(title, ["Rows", "s", "Accuracy %"], rows, notes), result)
 
 
 def _streams(files: dict[int, Path], sizes: Sizes, step: Step) -> Finding:
-    found = {}
+    result = {}
     for n_rows, folder in files.items():
         step(f"from files, {n_rows:,} rows")
-        found[n_rows] = _streamed(folder, sizes.tested)
-    least, most = min(found), max(found)
+        result[n_rows] = _streamed(folder, sizes.tested)
+    least, most = min(result), max(result)
     step(f"wide rules from files, {most:,} rows")
     wide = _streamed(files[most], sizes.tested, "wide")
-    growth = found[most]["seconds"] / found[least]["seconds"]
+    growth = result[most]["seconds"] / result[least]["seconds"]
     goals = [
         goal(f"Time of {most:,} rows / {least:,}", growth, 1.1 * most / least),
-        goal(f"Resident memory at {most:,} rows, GB", found[most]["gigabytes"], 1.5),
+        goal(f"Resident memory at {most:,} rows, GB", result[most]["gigabytes"], 1.5),
     ]
-    lines = [("FERL-deep", n, own) for n, own in found.items()] + [("FERL-wide", most, wide)]
+    lines = [("FERL-deep", n, item) for n, item in result.items()] + [("FERL-wide", most, wide)]
     rows = [
-        [name, f"{n:,}", f"{own['seconds']:.1f}", f"{own['gigabytes']:.2f}", f"{100 * own['accuracy']:.2f}"]
-        for name, n, own in lines
+        [name, f"{n:,}", f"{item['seconds']:.1f}", f"{item['gigabytes']:.2f}", f"{100 * item['accuracy']:.2f}"]
+        for name, n, item in lines
     ]
     notes = [
         "`ferl.streaming.fit_parquet` on two threads; reading is included, four times: labels, categories, all, all."
     ]
     section = Section("Fit from Parquet files", ["Method", "Rows", "s", "Peak GB", "Accuracy %"], rows, notes)
-    return Finding(section, {"deep": {str(n): own for n, own in found.items()}, "wide": {str(most): wide}}, goals)
+    return Finding(section, {"deep": {str(n): item for n, item in result.items()}, "wide": {str(most): wide}}, goals)
 
 
 def _streamed(folder: Path, n_tested: int, name: str = "deep") -> dict[str, float]:
-    own = subprocess_call(fit_stream, folder, n_tested, name)
-    return {**own.value, "gigabytes": own.peak / 1e9}
+    times = subprocess_call(fit_stream, folder, n_tested, name)
+    return {**times.value, "gigabytes": times.peak / 1e9}
 
 
 def _threads(folder: Path, sizes: Sizes, step: Step) -> Finding:
     step("one thread and two")
-    found = subprocess_call(gain_by_threads, folder, sizes).value
-    rows = [[name, f"{own.one:.3f}", f"{own.two:.3f}", f"{own.ratio:.2f}"] for name, own in found.items()]
+    value = subprocess_call(gain_by_threads, folder, sizes).value
+    rows = [[name, f"{item.one:.3f}", f"{item.two:.3f}", f"{item.ratio:.2f}"] for name, item in value.items()]
     goals = [
-        goal(f"{name}: speed-up by a second thread", own.ratio, 1.7, more_is_better=True)
-        for name, own in found.items()
+        goal(f"{name}: speed-up by a second thread", item.ratio, 1.7, more_is_better=True)
+        for name, item in value.items()
         if name != YARDSTICK
     ]
-    fastest = next(own.two for name, own in found.items() if name.startswith("predict_proba"))
+    fastest = next(item.two for name, item in value.items() if name.startswith("predict_proba"))
     speed = sizes.predicted / fastest / 1e6
     goals.append(goal("predict_proba on two threads, million rows/s", speed, 3.0, more_is_better=True))
     notes = [f"Seconds, the least of {ROUNDS} rounds in turns in one process, after a first that does not count."]
-    data = {name: {"one": own.one, "two": own.two} for name, own in found.items()}
+    data = {name: {"one": item.one, "two": item.two} for name, item in value.items()}
     return Finding(Section("Threads", ["What", "One, s", "Two, s", "Gain"], rows, notes), data, goals)
 
 
 def _cluster(folder: Path, streamed: Mapping[str, float], step: Step) -> Finding:
     """Fits on workers; `streamed`: seconds of each model from the same files, on as many cores as two workers."""
-    found: dict[tuple[str, int], float] = {}
+    result: dict[tuple[str, int], float] = {}
     for name, n_workers in (("deep", 1), ("deep", N_WORKERS), ("wide", N_WORKERS)):
         step(f"cluster of {n_workers}, {name}")
-        found[name, n_workers] = subprocess_call(fit_cluster, folder, n_workers, name).value["seconds"]
-    gain = found["deep", 1] / found["deep", N_WORKERS]
-    dearer = {name: found[name, N_WORKERS] / seconds for name, seconds in streamed.items()}
+        result[name, n_workers] = subprocess_call(fit_cluster, folder, n_workers, name).value["seconds"]
+    gain = result["deep", 1] / result["deep", N_WORKERS]
+    dearer = {name: result[name, N_WORKERS] / seconds for name, seconds in streamed.items()}
     named = {1: "one worker", N_WORKERS: f"{N_WORKERS} workers"}
-    seconds_of = {f"FERL-{name}, {named[n_workers]}": own for (name, n_workers), own in found.items()}
-    rows = [[name, f"{own:.1f}"] for name, own in seconds_of.items()]
+    seconds_of = {f"FERL-{name}, {named[n_workers]}": item for (name, n_workers), item in result.items()}
+    rows = [[name, f"{item:.1f}"] for name, item in seconds_of.items()]
     goals = [
         goal("Dask, speed-up by a second worker", gain, 1.6, more_is_better=True),
         *(goal(f"FERL-{name}: two Dask workers / stream", ratio, MOST_DASK) for name, ratio in dearer.items()),
@@ -320,8 +324,8 @@ def _cluster(folder: Path, streamed: Mapping[str, float], step: Step) -> Finding
     notes = [
         f"Gain of FERL-deep by a second worker: {gain:.2f}.",
         *(
-            f"FERL-{name}, two workers / stream on two threads: {verdict(own, MOST_DASK)}"
-            for name, own in dearer.items()
+            f"FERL-{name}, two workers / stream on two threads: {verdict(item, MOST_DASK)}"
+            for name, item in dearer.items()
         ),
     ]
     return Finding(Section(title, ["Method", "s"], rows, notes), {"seconds": seconds_of, "per_stream": dearer}, goals)
@@ -332,7 +336,7 @@ def _draw(streams: Mapping[str, Any], figure: Any) -> None:
     rows = np.array([int(n) for n in streams]) / 1e6
     left, right = figure.subplots(1, 2)
     for axes, key, label in ((left, "seconds", "seconds"), (right, "gigabytes", "peak memory, GB")):
-        axes.plot(rows, [own[key] for own in streams.values()], marker="o", color="#0072B2")
+        axes.plot(rows, [stream[key] for stream in streams.values()], marker="o", color="#0072B2")
         axes.set(xlabel="million rows", ylabel=label)
         axes.set_xlim(left=0)
         axes.set_ylim(bottom=0)

@@ -130,7 +130,7 @@ def make_report(
             "noise": {"data_sets": list(chosen), "mean": _means_json(seven), "paper": _as_fractions(PAPER_NOISE)},
             "noise_all": {"data_sets": list(noisy), "mean": _means_json(noisy)},
             "half_range": {"mean": _mean(list(halved.values())), "by_data_set": dict(halved)},
-            "by_data_set": {name: {f"{level:g}": own[level] for level in LEVELS} for name, own in noisy.items()},
+            "by_data_set": {name: {f"{level:g}": item[level] for level in LEVELS} for name, item in noisy.items()},
             "failures": dict(failures),
         },
         draw=(lambda figure: _draw(figure, seven)) if seven else None,
@@ -144,9 +144,9 @@ def _headlines(noisy: Mapping[str, ByLevel], halved: Mapping[str, Figures]) -> l
     means, halves = _means(noisy) if noisy else {}, _mean(list(halved.values()))
     cases = [(f"noise {level:g}", means.get(level, {}), paper) for level, paper in PAPER_NOISE.items()]
     return [
-        Headline(f"DS set, {name}: coverage, %", 100 * own["ds_coverage"], paper["ds_coverage"], decimals=1)
-        for name, own, paper in [*cases, ("half range", halves, PAPER_HALVES)]
-        if own
+        Headline(f"DS set, {name}: coverage, %", 100 * item["ds_coverage"], paper["ds_coverage"], decimals=1)
+        for name, item, paper in [*cases, ("half range", halves, PAPER_HALVES)]
+        if item
     ]
 
 
@@ -176,10 +176,10 @@ def _noise_section(
 
 
 def _half_section(halved: Mapping[str, Figures]) -> Section:
-    rows = [[f"{name}, x{own['feature']:.0f}", *_cells(own, {})] for name, own in halved.items()]
+    rows = [[f"{name}, x{item['feature']:.0f}", *_cells(item, {})] for name, item in halved.items()]
     rows.append(["Mean", *_cells(_mean(list(halved.values())), PAPER_HALVES)])
     wins = {
-        kind: sum(own["ds_coverage"] > own[f"{kind}_coverage"] for own in halved.values())
+        kind: sum(item["ds_coverage"] > item[f"{kind}_coverage"] for item in halved.values())
         for kind in ("global", "textbook")
     }
     notes = [
@@ -192,7 +192,7 @@ def _half_section(halved: Mapping[str, Figures]) -> Section:
 
 
 def _level_section(level: float, noisy: Mapping[str, ByLevel]) -> Section:
-    rows = [[name, *_cells(own[level], {})] for name, own in noisy.items()]
+    rows = [[name, *_cells(item[level], {})] for name, item in noisy.items()]
     header = ["Data set", *(column.title for column in COLUMNS)]
     return Section(f"Noise of level {level:g}, by data set", header, rows, in_terminal=False)
 
@@ -206,20 +206,20 @@ def _cells(figures: Figures, paper: Figures) -> list[str]:
 
 
 def _means(noisy: Mapping[str, ByLevel]) -> ByLevel:
-    return {level: _mean([own[level] for own in noisy.values()]) for level in LEVELS}
+    return {level: _mean([item[level] for item in noisy.values()]) for level in LEVELS}
 
 
 def _mean(figures: Sequence[Figures]) -> Figures:
-    return {key: fmean(own[key] for own in figures) for key in figures[0]} if figures else {}
+    return {key: fmean(figure[key] for figure in figures) for key in figures[0]} if figures else {}
 
 
 def _means_json(noisy: Mapping[str, ByLevel]) -> dict[str, Figures]:
-    return {f"{level:g}": own for level, own in _means(noisy).items()} if noisy else {}
+    return {f"{level:g}": item for level, item in _means(noisy).items()} if noisy else {}
 
 
 def _as_fractions(paper: Mapping[float, Figures]) -> dict[str, Figures]:
     scales = {column.key: column.scale for column in COLUMNS}
-    return {f"{level:g}": {key: value / scales[key] for key, value in own.items()} for level, own in paper.items()}
+    return {f"{level:g}": {key: value / scales[key] for key, value in item.items()} for level, item in paper.items()}
 
 
 LINES = (
@@ -235,11 +235,11 @@ def _draw(figure: Any, noisy: Mapping[str, ByLevel]) -> None:
     left, right = figure.subplots(1, 2)
     for axes, measure, scale, title in ((left, "coverage", 100, "coverage, %"), (right, "size", 1, "mean set size")):
         for kind, name, colour, style in LINES:
-            values = [[scale * own[level][f"{kind}_{measure}"] for own in noisy.values()] for level in LEVELS]
-            middle = [fmean(own) for own in values]
+            values = [[scale * item[level][f"{kind}_{measure}"] for item in noisy.values()] for level in LEVELS]
+            middle = [fmean(value) for value in values]
             axes.plot(LEVELS, middle, style, color=colour, label=name, linewidth=1.5)
             if len(noisy) > 1 and style == "-":
-                half = [1.96 * stdev(own) / len(own) ** 0.5 for own in values]
+                half = [1.96 * stdev(value) / len(value) ** 0.5 for value in values]
                 band = [
                     [m - h for m, h in zip(middle, half, strict=True)],
                     [m + h for m, h in zip(middle, half, strict=True)],

@@ -99,17 +99,17 @@ def run_sql(request: Request) -> Report:
 def _table(part: int, n_rows: int) -> tuple[pa.Table, NDArray[np.int8]]:
     X, codes, y, _ = draw(part, n_rows)
     columns: dict[str, Any] = {f"x{j}": X[:, j] for j in range(X.shape[1])}
-    for place, own in enumerate(codes):
-        columns[f"c{place}"] = pa.DictionaryArray.from_arrays(own, [f"v{k}" for k in range(own.max() + 1)])
+    for place, code in enumerate(codes):
+        columns[f"c{place}"] = pa.DictionaryArray.from_arrays(code, [f"v{k}" for k in range(code.max() + 1)])
     return pa.table(columns), y
 
 
 def _apart(connection: Any, clf: FERLEstimator[Any], rows: pa.Table) -> float:
     """The largest difference of a probability; both in ascending order, since a query returns rows in any."""
     label = clf.classes_[1]
-    found = connection.execute(f'SELECT "probability_{label}" FROM answers ORDER BY 1').fetchnumpy()
+    result = connection.execute(f'SELECT "probability_{label}" FROM answers ORDER BY 1').fetchnumpy()
     expected = np.sort(clf.predict_proba(rows)[:, 1])
-    return float(np.abs(next(iter(found.values())) - expected).max())
+    return float(np.abs(next(iter(result.values())) - expected).max())
 
 
 TABLE = Table(

@@ -84,10 +84,10 @@ def run_study(request: Request) -> Report:
     return make_report(rows, request.data_sets, request.facts(("scipy", *packages_of(methods))))
 
 
-def gaps(rows: Mapping[str, Row], own: str, opponent: str, data_sets: Sequence[DataSet]) -> list[Gap]:
+def gaps(rows: Mapping[str, Row], text: str, opponent: str, data_sets: Sequence[DataSet]) -> list[Gap]:
     """Return the gaps on the data sets that both could do, the largest first."""
-    ours, theirs = rows[own].data_sets, rows[opponent].data_sets
-    found = [
+    ours, theirs = rows[text].data_sets, rows[opponent].data_sets
+    result = [
         Gap(
             data.name,
             100 * (ours[data.name]["accuracy"] - theirs[data.name]["accuracy"]),
@@ -98,15 +98,15 @@ def gaps(rows: Mapping[str, Row], own: str, opponent: str, data_sets: Sequence[D
         for data in data_sets
         if data.name in ours and data.name in theirs
     ]
-    return sorted(found, key=lambda gap: -gap.points)
+    return sorted(result, key=lambda gap: -gap.points)
 
 
 def make_report(rows: Sequence[Row], data_sets: Sequence[DataSet], facts: Mapping[str, object]) -> Report:
     """Turn rows into the report."""
     by_name = {row.method.name: row for row in rows if row.data_sets}
-    found = _all_gaps(by_name, OURS, OPPONENTS, data_sets)
+    result = _all_gaps(by_name, OURS, OPPONENTS, data_sets)
     wide = _all_gaps(by_name, WIDE[0], WIDE_OPPONENTS, data_sets)
-    main = found.get(PEER, [])
+    main = result.get(PEER, [])
     absent = [f"{name} is not among the methods that could be run." for name in SHOWN if name not in by_name]
     return Report(
         name="study",
@@ -114,16 +114,16 @@ def make_report(rows: Sequence[Row], data_sets: Sequence[DataSet], facts: Mappin
         facts=facts,
         sections=[
             _data_set_section(main, by_name, [*NOTES, *absent, *run_notes(rows)]),
-            _correlation_section(OURS, found),
-            _class_section(OURS, found),
+            _correlation_section(OURS, result),
+            _class_section(OURS, result),
             _correlation_section(WIDE[0], wide),
             _class_section(WIDE[0], wide),
         ],
         data={
-            "gaps": {name: [vars(gap) for gap in own] for name, own in found.items()},
-            "correlations": {name: correlations(own) for name, own in found.items()},
-            "wide_gaps": {name: [vars(gap) for gap in own] for name, own in wide.items()},
-            "wide_correlations": {name: correlations(own) for name, own in wide.items()},
+            "gaps": {name: [vars(gap) for gap in item] for name, item in result.items()},
+            "correlations": {name: correlations(item) for name, item in result.items()},
+            "wide_gaps": {name: [vars(gap) for gap in item] for name, item in wide.items()},
+            "wide_correlations": {name: correlations(item) for name, item in wide.items()},
             **rows_json(rows),
         },
         draw=(lambda figure: _draw(figure, main)) if main else None,
@@ -133,20 +133,20 @@ def make_report(rows: Sequence[Row], data_sets: Sequence[DataSet], facts: Mappin
 
 
 def _all_gaps(
-    rows: Mapping[str, Row], own: str, opponents: Sequence[str], data_sets: Sequence[DataSet]
+    rows: Mapping[str, Row], text: str, opponents: Sequence[str], data_sets: Sequence[DataSet]
 ) -> dict[str, list[Gap]]:
     """Gaps to each of the opponents that could be measured."""
-    found = {name: gaps(rows, own, name, data_sets) for name in opponents if {name, own} <= set(rows)}
-    return {name: gap for name, gap in found.items() if gap}
+    result = {name: gaps(rows, text, name, data_sets) for name in opponents if {name, text} <= set(rows)}
+    return {name: gap for name, gap in result.items() if gap}
 
 
-def correlations(own: Sequence[Gap]) -> dict[str, dict[str, float | None]]:
+def correlations(item: Sequence[Gap]) -> dict[str, dict[str, float | None]]:
     """Return Spearman's rank correlation of the gap with each trait, and its p-value; None where it is not defined."""
-    found = {}
+    result = {}
     for trait in TRAITS:
-        rho, p = spearman([gap.points for gap in own], [getattr(gap, trait) for gap in own])
-        found[trait] = {"rho": None if isnan(rho) else rho, "p_value": None if isnan(p) else p}
-    return found
+        rho, p = spearman([gap.points for gap in item], [getattr(gap, trait) for gap in item])
+        result[trait] = {"rho": None if isnan(rho) else rho, "p_value": None if isnan(p) else p}
+    return result
 
 
 def _data_set_section(main: Sequence[Gap], rows: Mapping[str, Row], notes: Sequence[str]) -> Section:
@@ -161,16 +161,16 @@ def _data_set_section(main: Sequence[Gap], rows: Mapping[str, Row], notes: Seque
     return Section("By data set", ["Data set", "Rows", "Features", "Classes", *shown, "Gap"], body, notes)
 
 
-def _correlation_section(ours: str, found: Mapping[str, Sequence[Gap]]) -> Section:
+def _correlation_section(ours: str, result: Mapping[str, Sequence[Gap]]) -> Section:
     body = []
-    for name, own in found.items():
+    for name, item in result.items():
         in_paper = (ours, name) == (OURS, PEER)
         cells = []
-        for trait, figures in correlations(own).items():
+        for trait, figures in correlations(item).items():
             paper = f" [{PAPER_CORRELATIONS[trait]:+.2f}]" if in_paper else ""
             rho, p = figures["rho"], figures["p_value"]
             cells.append("" if rho is None or p is None else f"{rho:+.2f}{paper}, p {p:.2f}")
-        test = paired_difference([gap.points for gap in own], [0.0] * len(own))
+        test = paired_difference([gap.points for gap in item], [0.0] * len(item))
         record = f"{test.wins} / {test.ties} / {test.losses}"
         paper_record = f" [{' / '.join(map(str, PAPER_RECORD))}]" if in_paper else ""
         p_value = f"{test.p_value:.2g}" + (f" [{PAPER_P}]" if in_paper else "")
@@ -185,13 +185,13 @@ def _correlation_section(ours: str, found: Mapping[str, Sequence[Gap]]) -> Secti
     return Section(f"{ours}: what the gap goes with", header, body, notes)
 
 
-def _class_section(ours: str, found: Mapping[str, Sequence[Gap]]) -> Section:
+def _class_section(ours: str, result: Mapping[str, Sequence[Gap]]) -> Section:
     body = []
-    for name, own in found.items():
+    for name, item in result.items():
         in_paper = (ours, name) == (OURS, PEER)
         parts = {
-            "two classes": [gap.points for gap in own if gap.classes == 2],
-            "more classes": [gap.points for gap in own if gap.classes > 2],
+            "two classes": [gap.points for gap in item if gap.classes == 2],
+            "more classes": [gap.points for gap in item if gap.classes > 2],
         }
         cells = [_mean_cell(points, PAPER_MEANS[part], in_paper) for part, points in parts.items()]
         p = stats.mannwhitneyu(*parts.values()).pvalue if all(parts.values()) else None
@@ -226,8 +226,8 @@ def _headlines(main: Sequence[Gap]) -> list[Headline]:
 def _wide_headlines(wide: Mapping[str, Sequence[Gap]]) -> list[Headline]:
     """The mean gap of wide rules to each rival: above zero is ahead."""
     return [
-        Headline(f"{WIDE[0]}: mean gap in points", fmean(gap.points for gap in own), 0.0, name)
-        for name, own in wide.items()
+        Headline(f"{WIDE[0]}: mean gap in points", fmean(gap.points for gap in item), 0.0, name)
+        for name, item in wide.items()
         if not name.startswith("FERL")
     ]
 

@@ -78,7 +78,7 @@ def row_name(model: str, gate: bool) -> str:
 
 def measure(data: DataSet, with_outside: bool) -> dict[str, Figures]:
     """Mean figures of one data set over folds, of every model with and without gates."""
-    found: dict[str, list[Figures]] = {}
+    result: dict[str, list[Figures]] = {}
     for fold in make_folds(data.y):
         X, X_test = encode(data, fold.fitting, fold.test)
         for name, parameters in MODELS.items():
@@ -86,9 +86,10 @@ def measure(data: DataSet, with_outside: bool) -> dict[str, Figures]:
             moved = move_outside(X, X_test, fold.index) if with_outside and fold.index < N_OUTSIDE_FOLDS else None
             for gate in GATES:
                 model = fitted.reading(support_gate=gate)
-                found.setdefault(row_name(name, gate), []).append(_measure_fold(data, fold, model, X_test, moved))
+                result.setdefault(row_name(name, gate), []).append(_measure_fold(data, fold, model, X_test, moved))
     return {
-        name: {key: fmean(own[key] for own in folds if key in own) for key in folds[0]} for name, folds in found.items()
+        name: {key: fmean(fold[key] for fold in folds if key in fold) for key in folds[0]}
+        for name, folds in result.items()
     }
 
 
@@ -127,7 +128,7 @@ def make_report(
     """Turn the figures of all data sets into the report."""
     names = [row_name(model, gate) for model in MODELS for gate in GATES]
     means = {
-        name: {key: fmean(own[name][key] for own in figures.values() if key in own[name]) for key in COLUMNS}
+        name: {key: fmean(figure[name][key] for figure in figures.values() if key in figure[name]) for key in COLUMNS}
         for name in names
     }
     goals = [_goal(model, means) for model in MODELS]
@@ -142,7 +143,7 @@ def make_report(
         sections=[Section("Bounded support", header, rows, [*NOTES, *goals, *failed])],
         data={
             "mean": means,
-            "data_sets": {name: dict(own) for name, own in figures.items()},
+            "data_sets": {name: dict(item) for name, item in figures.items()},
             "failures": dict(failures),
         },
         headlines=[
@@ -162,8 +163,8 @@ def _goal(model: str, means: Mapping[str, Figures]) -> str:
     )
 
 
-def _cells(name: str, own: Figures) -> list[str]:
-    cells = [f"{own[key]:{form}}" for key, (_, form) in COLUMNS.items()]
+def _cells(name: str, figures: Figures) -> list[str]:
+    cells = [f"{figures[key]:{form}}" for key, (_, form) in COLUMNS.items()]
     if name not in PAPER:
         return cells
     forms = [form for _, form in COLUMNS.values()]

@@ -90,14 +90,14 @@ def cases(data_sets: Sequence[DataSet]) -> Iterator[Case]:
 
 def run_tables(request: Request) -> Report:
     """Fit every form on every table, then race a large mixed frame; data sets without categories are left aside."""
-    found: dict[str, dict[str, list[dict[str, float]]]] = {}
+    result: dict[str, dict[str, list[dict[str, float]]]] = {}
     with one_thread():
         for case in track(list(cases(request.data_sets)), "mixed tables", console=request.console):
             for name, fit in _forms().items():
-                found.setdefault(case.name, {}).setdefault(name, []).append(measure(case, name, fit))
+                result.setdefault(case.name, {}).setdefault(name, []).append(measure(case, name, fit))
         request.console.print("a large frame ...")
         seconds = large_frame(LARGE_ROWS)
-    return make_report(found, seconds, request.facts())
+    return make_report(result, seconds, request.facts())
 
 
 def measure(case: Case, name: str, fit: Fit) -> dict[str, float]:
@@ -133,21 +133,21 @@ def _fit_frame(frame: Any, y: Any) -> Any:
 
 
 def make_report(
-    found: Mapping[str, Mapping[str, Sequence[Mapping[str, float]]]],
+    result: Mapping[str, Mapping[str, Sequence[Mapping[str, float]]]],
     seconds: Mapping[str, float],
     facts: Mapping[str, object],
 ) -> Report:
     """Turn the figures into the report."""
     means = {
-        table: {name: {key: fmean(one[key] for one in own) for key in own[0]} for name, own in forms.items()}
-        for table, forms in found.items()
+        table: {name: {key: fmean(one[key] for one in item) for key in item[0]} for name, item in forms.items()}
+        for table, forms in result.items()
     }
     names = list(next(iter(means.values())))
     average = {
-        name: {key: fmean(own[name][key] for own in means.values()) for key in next(iter(means.values()))[name]}
+        name: {key: fmean(mean[name][key] for mean in means.values()) for key in next(iter(means.values()))[name]}
         for name in names
     }
-    rows = [[table, *(_cell(own[name]) for name in names)] for table, own in means.items()]
+    rows = [[table, *(_cell(item[name]) for name in names)] for table, item in means.items()]
     rows.append(["mean", *(_cell(average[name]) for name in names)])
     ours, smaller, theirs = average[NATIVE], average[SMALLER], average[PREPARED]
     goals = [
@@ -182,9 +182,9 @@ def make_report(
     )
 
 
-def _cell(own: Mapping[str, float]) -> str:
-    size = f"{own['size']:.0f}" if "size" in own else "-"
-    return f"{own['accuracy']:.1f} / {size} / {own['milliseconds']:.0f}"
+def _cell(figures: Mapping[str, float]) -> str:
+    size = f"{figures['size']:.0f}" if "size" in figures else "-"
+    return f"{figures['accuracy']:.1f} / {size} / {figures['milliseconds']:.0f}"
 
 
 TABLE = Table(

@@ -172,7 +172,7 @@ def measure(data: DataSet) -> dict[str, dict[str, float]]:
         "weka": weka_test_parts(data.y, N_FOLDS, SEED),
         "other": _other_test_parts(data.y),
     }
-    found: dict[str, dict[str, float]] = {}
+    result: dict[str, dict[str, float]] = {}
     for name in _runnable()[0]:
         program = PROGRAMS[name]
         if data.name not in program.published:
@@ -182,14 +182,14 @@ def measure(data: DataSet) -> dict[str, dict[str, float]]:
             folds: [cross_validate(program, X, data.y, categorical, tests, seed) for seed in seeds]
             for folds, tests in parts.items()
         }
-        found[name] = {
+        result[name] = {
             "accuracy": fmean(accuracy["weka"]),
             "lowest": min(accuracy["weka"]),
             "highest": max(accuracy["weka"]),
             "other_folds": fmean(accuracy["other"]),
             "size": fmean(program.size(program.fit(X, data.y, categorical, seed)) for seed in seeds),
         }
-    return found
+    return result
 
 
 def _other_test_parts(y: NDArray[np.int64]) -> list[NDArray[np.intp]]:
@@ -231,66 +231,70 @@ def make_report(
 ) -> Report:
     """Turn the figures into the report."""
     by_method = {
-        method: {name: own[method] for name, own in figures.items() if method in own}
+        method: {name: item[method] for name, item in figures.items() if method in item}
         for method in PROGRAMS
-        if any(method in own for own in figures.values())
+        if any(method in figure for figure in figures.values())
     }
     return Report(
         name="weka",
         title="FURIA and C4.5 as they are here, beside Weka's programs",
         facts=facts,
         sections=[
-            _section(method, own, [*NOTES, *failures] if method == list(by_method)[-1] else [])
-            for method, own in by_method.items()
+            _section(method, item, [*NOTES, *failures] if method == list(by_method)[-1] else [])
+            for method, item in by_method.items()
         ],
         data={
             "source": SOURCE,
             "methods": {
-                method: {name: {**one, "weka": PROGRAMS[method].published[name]._asdict()} for name, one in own.items()}
-                for method, own in by_method.items()
+                method: {
+                    name: {**one, "weka": PROGRAMS[method].published[name]._asdict()} for name, one in item.items()
+                }
+                for method, item in by_method.items()
             },
         },
-        headlines=[one for method, own in by_method.items() for one in _headlines(method, own)],
+        headlines=[one for method, item in by_method.items() for one in _headlines(method, item)],
         failures=failures,
     )
 
 
-def _section(method: str, own: Mapping[str, Mapping[str, float]], notes: Sequence[str]) -> Section:
+def _section(method: str, measured: Mapping[str, Mapping[str, float]], notes: Sequence[str]) -> Section:
     program = PROGRAMS[method]
     is_random = program.n_seeds > 1
     seeds = ["Lowest seed", "Highest seed"] if is_random else []
     header = ["Data set", "Weka %", "Here %", "Difference", *seeds, "Other folds %", "Difference"]
     header += [f"Weka {program.parts}", f"Here {program.parts}"]
-    body = [_cells(name, program.published[name], one, is_random) for name, one in own.items()]
-    mean = {key: fmean(one[key] for one in own.values()) for key in next(iter(own.values()))}
-    weka = [program.published[name] for name in own]
+    body = [_cells(name, program.published[name], one, is_random) for name, one in measured.items()]
+    mean = {key: fmean(one[key] for one in measured.values()) for key in next(iter(measured.values()))}
+    weka = [program.published[name] for name in measured]
     means = Published(fmean(one.accuracy for one in weka), fmean(one.size for one in weka))
     body.append(_cells("mean", means, mean, is_random))
     counted = (
-        f"{method}, within {NEAR:g} points of Weka: {n_near(method, own)} of {len(own)} data sets on Weka's folds, "
+        f"{method}, within {NEAR:g} points of Weka: {n_near(method, measured)} of {len(measured)} data sets on Weka's "
+        "folds, "
     )
-    counted += f"{n_near(method, own, 'other_folds')} on the other folds."
+    counted += f"{n_near(method, measured, 'other_folds')} on the other folds."
     return Section(f"{method} beside Weka's {program.theirs}", header, body, [counted, *notes])
 
 
-def _cells(name: str, weka: Published, own: Mapping[str, float], is_random: bool) -> list[str]:
+def _cells(name: str, weka: Published, measured: Mapping[str, float], is_random: bool) -> list[str]:
     # Adding 0 makes +0.00 of a difference that rounds to -0.00.
     same, other = (
-        [f"{own[key]:.2f}", f"{round(own[key] - weka.accuracy, 2) + 0.0:+.2f}"] for key in ("accuracy", "other_folds")
+        [f"{measured[key]:.2f}", f"{round(measured[key] - weka.accuracy, 2) + 0.0:+.2f}"]
+        for key in ("accuracy", "other_folds")
     )
-    seeds = [f"{own['lowest']:.2f}", f"{own['highest']:.2f}"] if is_random else []
-    return [name, f"{weka.accuracy:.2f}", *same, *seeds, *other, f"{round(weka.size, 1):g}", f"{own['size']:.1f}"]
+    seeds = [f"{measured['lowest']:.2f}", f"{measured['highest']:.2f}"] if is_random else []
+    return [name, f"{weka.accuracy:.2f}", *same, *seeds, *other, f"{round(weka.size, 1):g}", f"{measured['size']:.1f}"]
 
 
-def n_near(method: str, own: Mapping[str, Mapping[str, float]], key: str = "accuracy") -> int:
+def n_near(method: str, measured: Mapping[str, Mapping[str, float]], key: str = "accuracy") -> int:
     """Return on how many data sets the figure is near Weka's, as printed."""
     published = PROGRAMS[method].published
-    return sum(abs(round(one[key] - published[name].accuracy, 2)) <= NEAR for name, one in own.items())
+    return sum(abs(round(one[key] - published[name].accuracy, 2)) <= NEAR for name, one in measured.items())
 
 
-def _headlines(method: str, own: Mapping[str, Mapping[str, float]]) -> list[Headline]:
-    difference = fmean(one["accuracy"] - PROGRAMS[method].published[name].accuracy for name, one in own.items())
-    share = 100 * n_near(method, own) / len(own)
+def _headlines(method: str, measured: Mapping[str, Mapping[str, float]]) -> list[Headline]:
+    difference = fmean(one["accuracy"] - PROGRAMS[method].published[name].accuracy for name, one in measured.items())
+    share = 100 * n_near(method, measured) / len(measured)
     return [
         goal(f"{method}: % of data sets within {NEAR:g} points of Weka's", share, GOAL_SHARE, more_is_better=True),
         goal(f"{method}: mean accuracy, distance to Weka's", abs(difference), GOAL_MEAN),

@@ -11,16 +11,16 @@ const ferlChanges = (() => {
   const LEAST_COST = 1e-9; // a cost that is rounding
 
   // The nearest change of each feature that gives another label within the range seen in training, nearest first, those
-  // to where no rule speaks last. A missing value has no distance from others: such features are left out.
+  // to where no rule applies last. A missing value has no distance from others: such features are left out.
   function nearest(engine, features, values) {
-    const label = engine.briefly(values).label, inside = engine.isLinear ? 0 : N_INSIDE, found = [];
+    const label = engine.briefly(values).label, inside = engine.isLinear ? 0 : N_INSIDE, result = [];
     features.forEach((feature, j) => {
       if (feature.n_uses === 0 || Number.isNaN(values[j])) return;
       const line = { engine, values, label, j, feature };
       const change = feature.kind === "category" ? otherCategory(line) : feature.words || isBit(feature, values[j]) ? otherStep(line) : otherNumber(line, inside);
-      if (change) found.push({ ...change, j, value: values[j] });
+      if (change) result.push({ ...change, j, value: values[j] });
     });
-    return found.sort(before);
+    return result.sort(before);
   }
 
   // Whether a column holds 0 and 1, and so does the row: it can have no other number.
@@ -30,7 +30,7 @@ const ferlChanges = (() => {
 
   // How much a search has to do: values that are tried, nodes that each of them fires, classes.
   function cost(engine, features) {
-    const nValues = features.reduce((sum, own, j) => sum + (own.levels ?? engine.model.corners[j]).length, 0);
+    const nValues = features.reduce((sum, item, j) => sum + (item.levels ?? engine.model.corners[j]).length, 0);
     return nValues * (engine.isLinear ? 3 : N_INSIDE + 3) * engine.size * engine.nClasses;
   }
 
@@ -40,16 +40,16 @@ const ferlChanges = (() => {
     return line.engine.briefly(changed);
   }
 
-  // Whether one change is to be told before another: to where rules speak first, then the nearer one.
+  // Whether one change comes before another: first changes to where rules apply, then the nearer one.
   const before = (one, other) => one.isSilent - other.isSilent || one.distance - other.distance || one.j - other.j;
 
-  // The category whose label is most probable, among those that give another label; where rules speak, if any does.
+  // The category whose label is most probable, among those that give another label; where rules apply, if any does.
   function otherCategory(line) {
-    const found = line.feature.levels.map((_, code) => ({ to: code, at: code, distance: 1, ...at(line, code) }))
-      .filter((own) => own.label !== line.label);
-    return found.reduce((best, own) => {
-      const isBetter = best === null || own.isSilent < best.isSilent || (own.isSilent === best.isSilent && own.probability[own.label] > best.probability[best.label]);
-      return isBetter ? own : best;
+    const result = line.feature.levels.map((_, code) => ({ to: code, at: code, distance: 1, ...at(line, code) }))
+      .filter((item) => item.label !== line.label);
+    return result.reduce((best, item) => {
+      const isBetter = best === null || item.isSilent < best.isSilent || (item.isSilent === best.isSilent && item.probability[item.label] > best.probability[best.label]);
+      return isBetter ? item : best;
     }, null);
   }
 
@@ -59,12 +59,12 @@ const ferlChanges = (() => {
     return nearestOf(line, (line.feature.words ?? [0, 1]).map((_, code) => code).filter((code) => low <= code && code <= high));
   }
 
-  // The nearest of some values that gives another label, where rules speak if there is one.
+  // The nearest of some values that gives another label, where rules apply if there is one.
   function nearestOf(line, candidates) {
-    const value = line.values[line.j], found = candidates
+    const value = line.values[line.j], result = candidates
       .map((to) => ({ to, at: to, j: line.j, distance: Math.abs(to - value) / line.feature.spread, ...at(line, to) }))
-      .filter((own) => own.label !== line.label);
-    return found.length ? found.sort(before)[0] : null;
+      .filter((item) => item.label !== line.label);
+    return result.length ? result.sort(before)[0] : null;
   }
 
   // The nearest number within the range seen in training. A row from outside of it begins to move at its end.
@@ -72,12 +72,12 @@ const ferlChanges = (() => {
     const value = line.values[line.j], [low, high] = line.feature.seen, start = Math.min(Math.max(value, low), high);
     const corners = line.engine.model.corners[line.j], spread = line.feature.spread;
     const flips = start !== value && at(line, start).label !== line.label ? [start]
-      : [firstFlip(line, start, corners.filter((own) => own < start && own > low).reverse(), low, inside),
-        firstFlip(line, start, corners.filter((own) => own > start && own < high), high, inside)].filter((own) => own !== null);
-    const found = flips.map((flip) => ({ flip, change: rounded(line, flip) })).filter((own) => own.change !== null)
+      : [firstFlip(line, start, corners.filter((item) => item < start && item > low).reverse(), low, inside),
+        firstFlip(line, start, corners.filter((item) => item > start && item < high), high, inside)].filter((item) => item !== null);
+    const result = flips.map((flip) => ({ flip, change: rounded(line, flip) })).filter((item) => item.change !== null)
       .map(({ flip, change }) => ({ ...change, at: flip, j: line.j, distance: Math.abs((line.feature.is_whole ? change.to : flip) - value) / spread }));
-    if (!found.length) return null;
-    const best = found.sort(before)[0];
+    if (!result.length) return null;
+    const best = result.sort(before)[0];
     return { ...best, distance: Math.abs(best.to - value) / spread };
   }
 
@@ -124,13 +124,13 @@ const ferlChanges = (() => {
     const whole = away(flip, 0, upward);
     if (line.feature.is_whole && low <= whole && whole <= high) return there(whole) ?? nearestOf(line, wholeNumbers(whole, upward ? high : low));
     for (const step of line.feature.date ? line.feature.date.steps : []) {
-      const to = (upward ? Math.ceil : Math.floor)(flip / step) * step, found = Math.abs(to - flip) <= most ? there(to) : null;
-      if (found) return found;
+      const to = (upward ? Math.ceil : Math.floor)(flip / step) * step, result = Math.abs(to - flip) <= most ? there(to) : null;
+      if (result) return result;
     }
     const first = Math.ceil(-Math.log10(most));
     for (let digits = first; digits < first + N_DIGITS; ++digits) {
-      const to = away(flip, digits, upward), found = Math.abs(to - flip) <= most ? there(to) : null;
-      if (found) return found;
+      const to = away(flip, digits, upward), result = Math.abs(to - flip) <= most ? there(to) : null;
+      if (result) return result;
     }
     return there(flip);
   }
@@ -149,11 +149,11 @@ const ferlChanges = (() => {
   // The features that cost a row most on its way to a class; what reads several is shared equally among them.
   function reasons(engine, parts, answer, positive) {
     const towards = (weight) => (weight.length === 2 ? weight[positive] - weight[1 - positive] : weight[positive]);
-    return parts.candidates.map((own) => {
-      const lost = own.terms.reduce((sum, [term, share]) =>
+    return parts.candidates.map((item) => {
+      const lost = item.terms.reduce((sum, [term, share]) =>
         sum + share * (answer.fade * towards(parts.usual[term]) - towards(answer.contributions[term])), 0);
-      return { ...own, lost, points: parts.unit * lost };
-    }).filter((own) => own.lost > LEAST_COST).sort((one, other) => other.lost - one.lost).slice(0, parts.most);
+      return { ...item, lost, points: parts.unit * lost };
+    }).filter((item) => item.lost > LEAST_COST).sort((one, other) => other.lost - one.lost).slice(0, parts.most);
   }
 
   return { nearest, cost, reasons };

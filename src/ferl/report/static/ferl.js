@@ -32,12 +32,12 @@ const ferlEngine = (() => {
     },
   };
   const derivedKinds = {
-    missing: (own, x) => (isMissing(x) ? 1 : 0),
+    missing: (item, x) => (isMissing(x) ? 1 : 0),
     category: ({ evidence }, x) =>
       isMissing(x) ? evidence[evidence.length - 1] : x >= 0 && x < evidence.length - 1 ? evidence[x] : 0,
     date: ({ first, last }, x) => (x < first ? first : x > last ? last : x),
     "date in range": ({ first, last }, x) => (x >= first && x <= last ? x : NaN),
-    part: (own, x) => (hasCalendar(x) ? dateParts[own.part](Math.floor(x), x) : NaN),
+    part: (item, x) => (hasCalendar(x) ? dateParts[item.part](Math.floor(x), x) : NaN),
     day: ({ days, evidence }, x) => {
       const place = hasCalendar(x) ? days.indexOf(Math.floor(x)) : -1;
       return place < 0 ? 0 : evidence[place];
@@ -67,13 +67,13 @@ const ferlEngine = (() => {
     }
 
     withDerived(values) {
-      return values.concat(this.model.derived.map((own) => derivedKinds[own.kind](own, values[own.feature])));
+      return values.concat(this.model.derived.map((item) => derivedKinds[item.kind](item, values[item.feature])));
     }
 
     // Parts of the columns, numbers or lists of them, those of derived ones added to the features they belong to.
     byFeature(parts) {
       const out = parts.slice(0, this.model.n_features);
-      const sum = (one, other) => (Array.isArray(one) ? one.map((own, c) => own + other[c]) : one + other);
+      const sum = (one, other) => (Array.isArray(one) ? one.map((item, c) => item + other[c]) : one + other);
       this.model.derived.forEach(({ feature: j }, k) => (out[j] = sum(out[j], parts[this.model.n_features + k])));
       return out;
     }
@@ -90,9 +90,9 @@ const ferlEngine = (() => {
       const probability = answer.probability || answer.pignistic;
       if (threshold !== null) return probability[1] >= threshold ? 1 : 0;
       if (!this.isLinear && answer.belief.every((mass) => mass === 0)) return this.model.usual;
-      if (costs === null) return argmax(frequency.map((own, c) => this.lift(answer, c, own, power)));
-      const saved = costs.map((own) => own.map((cost) => Math.max(...own) - cost)), most = Math.max(...saved.flat());
-      return argmax(costs.map((_, c) => this.committed(answer).reduce((sum, own, truth) => sum + own * (saved[truth][c] / most), 0)));
+      if (costs === null) return argmax(frequency.map((item, c) => this.lift(answer, c, item, power)));
+      const saved = costs.map((item) => item.map((cost) => Math.max(...item) - cost)), most = Math.max(...saved.flat());
+      return argmax(costs.map((_, c) => this.committed(answer).reduce((sum, item, truth) => sum + item * (saved[truth][c] / most), 0)));
     }
 
     fits(o, x) {
@@ -135,7 +135,7 @@ const ferlEngine = (() => {
       this.novelty = model.novelty.measure === "neighbour" ? new Neighbours(this) : new Residual(this);
     }
 
-    // All that can be said of a row.
+    // The full answer to a row.
     judge(values) {
       const row = this.withDerived(values);
       const firing = this.fire(row, this.model.gated);
@@ -213,17 +213,17 @@ const ferlEngine = (() => {
     cautious(firing) {
       const odds = new Array(this.nClasses).fill(0);
       for (const o of this.sources(firing)) this.raiseOdds(odds, o, firing[o]);
-      const sum = odds.reduce((total, own) => total + own, 1);
-      return { belief: odds.map((own) => own / sum), ignorance: 1 / sum, conflict: 0 };
+      const sum = odds.reduce((total, item) => total + item, 1);
+      return { belief: odds.map((item) => item / sum), ignorance: 1 / sum, conflict: 0 };
     }
 
-    // Cautious along each path, whose nodes all speak as its end fires; Dempster across the paths.
+    // Cautious along each path, whose nodes all count as its end fires; Dempster across the paths.
     chain(firing) {
       const masses = new Masses(this.nClasses, this.constants);
       for (const end of this.sources(firing)) {
         const odds = new Array(this.nClasses).fill(0);
-        for (let o = end; o >= 0; o = this.parent[o]) if (this.model.speaks[o]) this.raiseOdds(odds, o, firing[end]);
-        const share = 1 / odds.reduce((total, own) => total + own, 1);
+        for (let o = end; o >= 0; o = this.parent[o]) if (this.model.is_rule[o]) this.raiseOdds(odds, o, firing[end]);
+        const share = 1 / odds.reduce((total, item) => total + item, 1);
         masses.add(share, share, odds);
       }
       return masses.finish();
@@ -242,19 +242,19 @@ const ferlEngine = (() => {
       this.weight = numbers(form.weight);
       this.columns = form.columns;
       // Whether what the terms add is linear between two corners of any feature: none asks a column twice.
-      this.isLinear = this.columns.every((own) => new Set(own).size === own.length);
+      this.isLinear = this.columns.every((item) => new Set(item).size === item.length);
     }
 
     contributions(row, firing, support) {
-      return this.node.map((o, term) => this.weight[term].map((own) => firing[o] * own * support));
+      return this.node.map((o, term) => this.weight[term].map((item) => firing[o] * item * support));
     }
 
     // The squared length of the triangle times the standardised firings.
     leverage(row, firing, { mean, per_deviation, triangle }) {
       const z = this.node.map((o, term) => (firing[o] - mean[term]) * per_deviation[term]);
       return triangle.reduce((sum, factors) => {
-        const own = factors.reduce((total, factor, k) => total + z[k] * factor, 0);
-        return sum + own * own;
+        const item = factors.reduce((total, factor, k) => total + z[k] * factor, 0);
+        return sum + item * item;
       }, 0);
     }
   }
@@ -293,7 +293,7 @@ const ferlEngine = (() => {
     }
 
     contributions(row, firing, support) {
-      return this.cells(row).map((cell, term) => this.value[term][cell].map((own) => own * support));
+      return this.cells(row).map((cell, term) => this.value[term][cell].map((item) => item * support));
     }
 
     // That of the cell with the fewest training rows.
@@ -328,13 +328,13 @@ const ferlEngine = (() => {
     nearest(row, n) {
       const distance = Float64Array.from(this.row, (kept) => this.distance(row, kept));
       const least = distance.slice().sort()[Math.min(n, distance.length) - 1], near = [];
-      distance.forEach((own, index) => own <= least && near.push({ index, distance: own }));
+      distance.forEach((item, index) => item <= least && near.push({ index, distance: item }));
       return near.sort((a, b) => a.distance - b.distance || a.index - b.index);
     }
 
     contributions(row, firing, support) {
       const { start, label, weight, frequency, n_nearest: nNearest, strength } = this.form;
-      const near = this.nearest(row, Math.max(...nNearest) + 1), nThere = near.filter((own) => own.distance === 0).length;
+      const near = this.nearest(row, Math.max(...nNearest) + 1), nThere = near.filter((item) => item.distance === 0).length;
       const added = frequency.map(() => 0);
       nNearest.forEach((wanted, k) => {
         const n = Math.min(wanted, near.length - 1), farthest = near[n].distance, vote = frequency.map(() => 0);
@@ -342,16 +342,16 @@ const ferlEngine = (() => {
         for (const { index, distance } of near) {
           if (farthest > 0 ? !(distance < farthest) : distance > 0) break;
           const closeness = farthest > 0 ? 1 - distance / farthest : n / nThere;
-          for (let own = start[index]; own < start[index + 1]; ++own) {
-            vote[label[own]] += weight[own] * closeness;
-            total += weight[own] * closeness;
+          for (let item = start[index]; item < start[index + 1]; ++item) {
+            vote[label[item]] += weight[item] * closeness;
+            total += weight[item] * closeness;
           }
         }
-        const evidence = vote.map((own, c) => Math.log((own / frequency[c] + 1) / (total + 1)));
-        const mean = evidence.reduce((sum, own) => sum + own, 0) / evidence.length;
-        evidence.forEach((own, c) => (added[c] += strength[k] * (own - mean)));
+        const evidence = vote.map((item, c) => Math.log((item / frequency[c] + 1) / (total + 1)));
+        const mean = evidence.reduce((sum, item) => sum + item, 0) / evidence.length;
+        evidence.forEach((item, c) => (added[c] += strength[k] * (item - mean)));
       });
-      return [added.map((own) => own * support)];
+      return [added.map((item) => item * support)];
     }
 
     leverage() {
@@ -360,10 +360,10 @@ const ferlEngine = (() => {
 
     // The most similar cases: their numbers, classes and values.
     similar(row, n) {
-      const { start, place, label } = this.form, found = [];
+      const { start, place, label } = this.form, result = [];
       for (const { index } of this.nearest(row, n))
-        for (let own = start[index]; own < start[index + 1]; ++own) found.push({ place: place[own], label: label[own], values: this.row[index] });
-      return found.slice(0, n);
+        for (let item = start[index]; item < start[index + 1]; ++item) result.push({ place: place[item], label: label[item], values: this.row[index] });
+      return result.slice(0, n);
     }
   }
 
@@ -380,33 +380,33 @@ const ferlEngine = (() => {
     constructor(model) {
       super(model);
       this.terms = model.terms.map((form) => new TERMS[form.kind](form));
-      this.columns = this.terms.flatMap((own) => own.columns);
-      this.isLinear = this.terms.every((own) => own.isLinear);
+      this.columns = this.terms.flatMap((item) => item.columns);
+      this.isLinear = this.terms.every((item) => item.isLinear);
       this.prior = numbers(model.prior);
       this.base = numbers(model.base); // scores of the class frequencies, where no support is left
-      this.columnGate = model.gate.map((own) => ({ ...own, range: numbers(own.range) }));
+      this.columnGate = model.gate.map((item) => ({ ...item, range: numbers(item.range) }));
       this.novelty = model.novelty.measure === "neighbour" ? new Neighbours(this) : new Residual(this);
     }
 
     // The most similar known cases of a row; none where the model has no cases.
     similar(values, n) {
-      const own = this.terms.find((block) => block instanceof CaseTerms);
-      return own ? own.similar(this.withDerived(values), n) : [];
+      const item = this.terms.find((block) => block instanceof CaseTerms);
+      return item ? item.similar(this.withDerived(values), n) : [];
     }
 
     // What each term adds to the scores of a row, times the support.
     added(row, firing, support) {
-      return this.terms.flatMap((own) => own.contributions(row, firing, support));
+      return this.terms.flatMap((item) => item.contributions(row, firing, support));
     }
 
-    // All that can be said of a row.
+    // The full answer to a row.
     judge(values) {
       const row = this.withDerived(values), firing = this.fire(row, false);
-      const openness = this.columnGate.map((own) => this.openness(own, row[own.column]));
-      const support = openness.reduce((product, own) => product * own, 1), fade = this.fading(row);
+      const openness = this.columnGate.map((item) => this.openness(item, row[item.column]));
+      const support = openness.reduce((product, item) => product * item, 1), fade = this.fading(row);
       const contributions = this.added(row, firing, fade);
-      contributions.push(this.prior.map((own) => own * fade));
-      const sums = this.prior.map((_, c) => contributions.reduce((sum, own) => sum + own[c], 0));
+      contributions.push(this.prior.map((item) => item * fade));
+      const sums = this.prior.map((_, c) => contributions.reduce((sum, item) => sum + item[c], 0));
       const conflict = this.conflict(sums, contributions), scores = this.withBase(sums, fade);
       contributions.push(this.withBase(contributions.pop(), fade));
       const lost = this.withheld(row.length, openness, support), byColumn = this.sharedByColumn(row.length, contributions);
@@ -419,12 +419,12 @@ const ferlEngine = (() => {
       return { ...answer, firing, scores, fade, contributions, featureContributions, ...this.withNovelty(parts, lost) };
     }
 
-    // The label alone, and whether nothing is said for it.
+    // The label alone, and whether there is no evidence for it.
     briefly(values) {
       const row = this.withDerived(values), firing = this.fire(row, false);
-      const support = this.columnGate.reduce((product, own) => product * this.openness(own, row[own.column]), 1);
+      const support = this.columnGate.reduce((product, item) => product * this.openness(item, row[item.column]), 1);
       const fade = this.fading(row), added = this.added(row, firing, fade);
-      const sums = this.prior.map((own, c) => added.reduce((sum, part) => sum + part[c], 0) + own * fade);
+      const sums = this.prior.map((item, c) => added.reduce((sum, part) => sum + part[c], 0) + item * fade);
       const probability = this.probability(this.withBase(sums, fade));
       return { label: argmax(probability), probability, isSilent: this.nClasses > 1 && support === 0 };
     }
@@ -432,7 +432,7 @@ const ferlEngine = (() => {
     // The summed weights with all gates open, as a scorecard adds them up.
     opened(values) {
       const row = this.withDerived(values), added = this.added(row, this.fire(row, false), 1);
-      return this.prior.map((own, c) => added.reduce((sum, part) => sum + part[c], own));
+      return this.prior.map((item, c) => added.reduce((sum, part) => sum + part[c], item));
     }
 
     committed(answer) {
@@ -445,48 +445,48 @@ const ferlEngine = (() => {
       return Math.log(answer.probability[c]) - known;
     }
 
-    openness(own, x) {
+    openness(item, x) {
       if (isMissing(x)) return 1;
-      if (own.n_categories > 0) return x < own.n_categories ? 1 : this.constants.unseen_gate;
-      return gateOf(own.range, x);
+      if (item.n_categories > 0) return x < item.n_categories ? 1 : this.constants.unseen_gate;
+      return gateOf(item.range, x);
     }
 
     // How far the summed weights count, and not the class frequencies.
     fading(row) {
-      return this.columnGate.reduce((product, own) => (own.fades ? product * this.openness(own, row[own.column]) : product), 1);
+      return this.columnGate.reduce((product, item) => (item.fades ? product * this.openness(item, row[item.column]) : product), 1);
     }
 
     withBase(sums, fade) {
-      return sums.map((own, c) => own + (1 - fade) * this.base[c]);
+      return sums.map((item, c) => item + (1 - fade) * this.base[c]);
     }
 
     centred(scores) {
-      const mean = scores.reduce((sum, own) => sum + own, 0) / this.nClasses;
-      return scores.map((own) => own - mean);
+      const mean = scores.reduce((sum, item) => sum + item, 0) / this.nClasses;
+      return scores.map((item) => item - mean);
     }
 
     // The share of all weights that cancelled.
     conflict(sums, contributions) {
-      const size = contributions.flat().reduce((all, own) => all + Math.abs(own), 0);
-      const net = this.centred(sums).reduce((all, own) => all + Math.abs(own), 0);
+      const size = contributions.flat().reduce((all, item) => all + Math.abs(item), 0);
+      const net = this.centred(sums).reduce((all, item) => all + Math.abs(item), 0);
       return size > 0 ? clip(1 - net / size) : 0;
     }
 
     probability(scores) {
       const w = this.centred(scores), most = Math.max(...w);
-      const power = w.map((own) => Math.exp(Math.max(-this.constants.largest_exponent, own - most)));
-      const sum = power.reduce((total, own) => total + own, 0);
-      return power.map((own) => own / sum);
+      const power = w.map((item) => Math.exp(Math.max(-this.constants.largest_exponent, item - most)));
+      const sum = power.reduce((total, item) => total + item, 0);
+      return power.map((item) => item / sum);
     }
 
     // How many training rows an answer averages, were all gates open; as cpp/rules/rows_behind.cpp. Fewer where the row is
     // far from all rows that the model keeps.
     rowsBehind(row, firing, distance) {
       const { behind, novelty } = this.model;
-      const leverage = this.terms.reduce((sum, own) => sum + own.leverage(row, firing, behind), behind.least);
-      const most = Math.min(1 / leverage, ...behind.most.map((own) => mostRows(row[own.column], own.rows)));
+      const leverage = this.terms.reduce((sum, item) => sum + item.leverage(row, firing, behind), behind.least);
+      const most = Math.min(1 / leverage, ...behind.most.map((item) => mostRows(row[item.column], item.rows)));
       if (novelty.measure !== "neighbour") return most;
-      const away = distance.reduce((sum, own) => sum + own, 0) / novelty.usual / novelty.far;
+      const away = distance.reduce((sum, item) => sum + item, 0) / novelty.usual / novelty.far;
       return most / (1 + away * away);
     }
 
@@ -496,32 +496,32 @@ const ferlEngine = (() => {
       const { prior_rows: prior, set_level: level, tie } = this.constants;
       // What lies on all classes lies on the only one.
       const reliability = this.nClasses > 1 ? support * (nBehind / (nBehind + prior)) : 1, ignorance = 1 - reliability;
-      const belief = probability.map((own) => reliability * own), plausibility = belief.map((own) => own + ignorance);
-      const above = (own) => probability.reduce((sum, other) => (other > own + tie ? sum + other : sum), 0);
-      const set = probability.map((own) => reliability * above(own) < level - tie);
+      const belief = probability.map((item) => reliability * item), plausibility = belief.map((item) => item + ignorance);
+      const above = (item) => probability.reduce((sum, other) => (other > item + tie ? sum + other : sum), 0);
+      const set = probability.map((item) => reliability * above(item) < level - tie);
       return { belief, plausibility, probability, ignorance, set, rows: support * nBehind };
     }
 
     // The share of all weights that closed gates withhold, by column: in proportion to the logarithms of the gates.
     withheld(nColumns, openness, support) {
       const isClosed = openness.includes(0), lost = new Array(nColumns).fill(0);
-      const cost = openness.map((own) => (isClosed ? Number(own === 0) : -Math.log(own)));
-      const total = cost.reduce((sum, own) => sum + own, 0);
-      if (total > 0) cost.forEach((own, k) => (lost[this.columnGate[k].column] = (own / total) * (1 - support)));
+      const cost = openness.map((item) => (isClosed ? Number(item === 0) : -Math.log(item)));
+      const total = cost.reduce((sum, item) => sum + item, 0);
+      if (total > 0) cost.forEach((item, k) => (lost[this.columnGate[k].column] = (item / total) * (1 - support)));
       return lost;
     }
 
     // Distances in usual ones, and the entropy of the probabilities: what gates withhold of it goes to their columns, the
     // rest to columns in proportion to what they say.
     withEntropy(distance, scores, lost, byColumn) {
-      const most = Math.max(...scores), below = scores.map((own) => Math.min(most - own, this.constants.largest_exponent));
-      const power = below.map((own) => Math.exp(-own)), sum = power.reduce((total, own) => total + own, 0);
-      const entropy = Math.log(sum) + power.reduce((total, own, c) => total + own * below[c], 0) / sum;
-      const said = byColumn.map((own) => own.reduce((total, weight) => total + Math.abs(weight), 0));
-      const total = said.reduce((all, own) => all + own, 0), left = 1 - lost.reduce((all, own) => all + own, 0);
-      return distance.map((own, j) => {
-        const share = lost[j] + left * (total > 0 ? said[j] / total : 1 / said.length);
-        return own / this.model.novelty.usual + this.constants.entropy_share * entropy * share;
+      const most = Math.max(...scores), below = scores.map((item) => Math.min(most - item, this.constants.largest_exponent));
+      const power = below.map((item) => Math.exp(-item)), sum = power.reduce((total, item) => total + item, 0);
+      const entropy = Math.log(sum) + power.reduce((total, item, c) => total + item * below[c], 0) / sum;
+      const moved = byColumn.map((item) => item.reduce((total, weight) => total + Math.abs(weight), 0));
+      const total = moved.reduce((all, item) => all + item, 0), left = 1 - lost.reduce((all, item) => all + item, 0);
+      return distance.map((item, j) => {
+        const share = lost[j] + left * (total > 0 ? moved[j] / total : 1 / moved.length);
+        return item / this.model.novelty.usual + this.constants.entropy_share * entropy * share;
       });
     }
 
@@ -529,7 +529,7 @@ const ferlEngine = (() => {
     sharedByColumn(nColumns, contributions) {
       const byColumn = Array.from({ length: nColumns }, () => new Array(this.nClasses).fill(0));
       this.columns.forEach((read, term) => {
-        for (const j of read) contributions[term].forEach((own, c) => (byColumn[j][c] += own / read.length));
+        for (const j of read) contributions[term].forEach((item, c) => (byColumn[j][c] += item / read.length));
       });
       return byColumn;
     }
@@ -571,14 +571,14 @@ const ferlEngine = (() => {
   // Distance to the nearest exemplar: of the nodes where the row's paths end, or of rules that add up any.
   class Neighbours {
     constructor(engine) {
-      const own = engine.model.novelty;
+      const item = engine.model.novelty;
       this.engine = engine;
       this.farAway = engine.constants.far_away; // in units: all values further away are equally far for the search
-      this.exemplar = own.exemplar ?? null;
-      this.row = numbers(own.row);
-      this.centre = numbers(own.centre);
-      this.perUnit = numbers(own.per_unit);
-      this.isNumber = own.is_number;
+      this.exemplar = item.exemplar ?? null;
+      this.row = numbers(item.row);
+      this.centre = numbers(item.centre);
+      this.perUnit = numbers(item.per_unit);
+      this.isNumber = item.is_number;
       const columns = this.isNumber.map((_, j) => j);
       this.order = columns.filter((j) => this.isNumber[j]).concat(columns.filter((j) => !this.isNumber[j]));
       this.nNumbers = this.isNumber.filter(Boolean).length;
@@ -626,9 +626,9 @@ const ferlEngine = (() => {
 
     // Of every node, whether the row fits a child.
     goesOn(row) {
-      const { size, parent, feature } = this.engine, found = new Array(size).fill(false);
-      for (let o = 1; o < size; ++o) if (this.engine.fits(o, row[feature[o]]) > 0) found[parent[o]] = true;
-      return found;
+      const { size, parent, feature } = this.engine, result = new Array(size).fill(false);
+      for (let o = 1; o < size; ++o) if (this.engine.fits(o, row[feature[o]]) > 0) result[parent[o]] = true;
+      return result;
     }
 
     // In single precision and in two sums, as the core searches: which of two near exemplars is nearer must not differ.
@@ -649,10 +649,10 @@ const ferlEngine = (() => {
   // The paper's residual, of a model that keeps no training row, plus what the gates take away.
   class Residual {
     constructor(engine) {
-      const own = engine.model.novelty;
+      const item = engine.model.novelty;
       this.engine = engine;
-      this.mean = own.mean.map(numbers);
-      this.precision = own.precision.map(numbers);
+      this.mean = item.mean.map(numbers);
+      this.precision = item.precision.map(numbers);
       this.lostMass = engine.constants.lost_mass;
     }
 

@@ -8,7 +8,7 @@
     const table = document.querySelector(".rule-table"), body = table.tBodies[0], heads = [...table.tHead.rows[0].cells];
     const keys = (column) => [...body.rows].map((row) => Number(row.cells[column].dataset.key));
     const sortable = heads.filter((_, column) => body.rows[0]?.cells[column].dataset.key !== undefined);
-    const mark = (own, order) => sortable.forEach((head) => head.setAttribute("aria-sort", head === own ? order : "none"));
+    const mark = (item, order) => sortable.forEach((head) => head.setAttribute("aria-sort", head === item ? order : "none"));
     for (const head of sortable) {
       const column = heads.indexOf(head), button = element("button", { type: "button" }, ...head.childNodes);
       head.append(button);
@@ -40,20 +40,20 @@
     const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
     if (!target) return;
     if (target.closest("[hidden]")) showAllRules();
-    for (let own = target; own; own = own.parentElement) if (own.tagName === "DETAILS") own.open = true;
+    for (let item = target; item; item = item.parentElement) if (item.tagName === "DETAILS") item.open = true;
     target.scrollIntoView();
   }
 
   function foldable() {
     const button = byId("unfold"), all = () => document.querySelectorAll("main details");
-    const isUnfolded = () => [...all()].every((own) => own.open);
+    const isUnfolded = () => [...all()].every((item) => item.open);
     const name = () => (button.textContent = isUnfolded() ? "Fold" : "Unfold");
     button.addEventListener("click", () => {
       const open = !isUnfolded();
-      all().forEach((own) => (own.open = open));
+      all().forEach((item) => (item.open = open));
       name();
     });
-    all().forEach((own) => own.addEventListener("toggle", name));
+    all().forEach((item) => item.addEventListener("toggle", name));
     if (!byId("tree")) return;
     const nodes = document.querySelectorAll(".tree details");
     byId("open-all").addEventListener("click", () => nodes.forEach((node) => (node.open = true)));
@@ -72,11 +72,11 @@
       shown = word;
       tip.textContent = data.glossary[word.dataset.term];
       tip.hidden = false;
-      const around = word.getBoundingClientRect(), own = tip.getBoundingClientRect(), gap = 6;
-      const left = Math.max(gap, Math.min(around.left, document.documentElement.clientWidth - own.width - gap));
+      const around = word.getBoundingClientRect(), item = tip.getBoundingClientRect(), gap = 6;
+      const left = Math.max(gap, Math.min(around.left, document.documentElement.clientWidth - item.width - gap));
       const below = around.bottom + gap;
       tip.style.left = `${left}px`;
-      tip.style.top = `${below + own.height > innerHeight && around.top > own.height + gap ? around.top - own.height - gap : below}px`;
+      tip.style.top = `${below + item.height > innerHeight && around.top > item.height + gap ? around.top - item.height - gap : below}px`;
     };
     document.querySelectorAll(".term").forEach((word) => word.removeAttribute("title")); // that was for pages without scripts
     const wordOf = (event) => (event.target instanceof Element ? event.target.closest(".term") : null);
@@ -95,7 +95,7 @@
     const button = byId("theme"), names = { auto: "as the system has them", light: "light", dark: "dark" };
     // Where storage is forbidden the choice lasts as long as the page.
     const remembered = () => { try { return localStorage.getItem("ferl-theme"); } catch { return null; } };
-    const remember = (theme) => { try { localStorage.setItem("ferl-theme", theme); } catch { /* as said */ } };
+    const remember = (theme) => { try { localStorage.setItem("ferl-theme", theme); } catch { /* storage may be blocked */ } };
     const use = (theme) => {
       if (theme === "auto") delete document.documentElement.dataset.theme;
       else document.documentElement.dataset.theme = theme;
@@ -115,9 +115,9 @@
     const links = [...document.querySelectorAll(".links a")];
     const watcher = new IntersectionObserver((entries) => {
       for (const entry of entries) {
-        const link = links.find((own) => own.hash === `#${entry.target.id}`);
+        const link = links.find((item) => item.hash === `#${entry.target.id}`);
         if (entry.isIntersecting) {
-          links.forEach((own) => own.removeAttribute("aria-current"));
+          links.forEach((item) => item.removeAttribute("aria-current"));
           link.setAttribute("aria-current", "true");
           link.parentElement.scrollLeft = link.offsetLeft - link.parentElement.offsetLeft;
         }

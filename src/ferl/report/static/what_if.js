@@ -18,23 +18,23 @@ const ferlPage = (() => {
   const MUCH_IGNORANCE = 0.1; // that a sentence names
   const MOST_COST = 5e5; // of a search for changes while a slider moves: about 25 milliseconds
 
-  // What differs between the kinds of models: words, what is shown, how strong a rule is and what is said of it.
+  // What differs between the kinds of models: words, what is shown, how strong a rule is and how it is described.
   const KINDS = {
     rules: {
       ends: "in training",
-      range: "seen in training",
+      range: "of the training rows",
       divided: "the classes are close",
       reason: reasonOfWeights,
       show: (answer) => { showBalance(answer); showMarks(); },
       mostFired: 12, // most rules fire a little
-      counts: (answer, rule) => answer.contributions[rule.index].some((own) => own !== 0),
+      counts: (answer, rule) => answer.contributions[rule.index].some((item) => item !== 0),
       size: ruleWeight,
       fired: (rule, conditions, phi, size) => [
         figure(size, signed(size), `rule-weight-${rule.number}`), `: if ${conditions}, which fits by `, figure(phi, fixed(phi, 2), `firing-${rule.node}`)],
     },
     trees: {
       ends: "remembered",
-      range: "that the model remembers",
+      range: "that the model keeps",
       divided: "rules fire only in part, or contradict each other",
       reason: reasonOfRules,
       show: () => {},
@@ -75,7 +75,7 @@ const ferlPage = (() => {
     box.setAttribute("aria-label", `${feature.name}, value`);
     const lacks = element("input", { type: "checkbox" });
     const field = control(feature, j, element("div", { className: "line" }, slider, box), lacks,
-      `${told(j, feature.low)} to ${told(j, feature.high)} ${kind.ends}`);
+      `${displayed(j, feature.low)} to ${displayed(j, feature.high)} ${kind.ends}`);
     const digits = Math.max(0, Math.min(12, Math.ceil(-Math.log10(feature.step))));
     const known = { value: (feature.low + feature.high) / 2 }; // what an unticked box returns to
     slider.addEventListener("input", () => change(j, Number(Number(slider.value).toFixed(digits))));
@@ -92,7 +92,7 @@ const ferlPage = (() => {
       lacks.checked = isMissing;
       field.toggleAttribute("data-missing", isMissing);
       if (!isMissing) slider.value = value;
-      slider.setAttribute("aria-valuetext", isMissing ? "missing" : feature.date ? told(j, value) : String(value));
+      slider.setAttribute("aria-valuetext", isMissing ? "missing" : feature.date ? displayed(j, value) : String(value));
       if (typedIn !== box) box.value = isMissing ? "" : feature.date ? isoText(value).slice(0, feature.date.has_time ? 19 : 10) : String(value);
     };
     return { field, show };
@@ -134,18 +134,18 @@ const ferlPage = (() => {
     const weight = (j) => (features[j].n_uses > 0 ? 1 + features[j].importance : 0);
     const order = features.map((_, j) => j).sort((i, j) => weight(j) - weight(i) || i - j);
     const asked = order.filter((j) => features[j].n_uses > 0), others = order.filter((j) => features[j].n_uses === 0);
-    const form = byId("controls"), many = (own) => (own.length === 1 ? "1 feature" : `${own.length} features`);
-    const folded = (text, own, isOpen) => {
-      const more = element("details", {}, element("summary", {}, text), ...own.map((j) => controls[j].field));
+    const form = byId("controls"), many = (group) => (group.length === 1 ? "1 feature" : `${group.length} features`);
+    const folded = (text, group, isOpen) => {
+      const more = element("details", {}, element("summary", {}, text), ...group.map((j) => controls[j].field));
       more.open = isOpen;
-      if (own.length) form.append(more);
+      if (group.length) form.append(more);
     };
     const first = asked.length <= MOST_OPEN + 2 ? asked.length : MOST_OPEN;
     form.addEventListener("submit", (event) => event.preventDefault());
     form.append(...asked.slice(0, first).map((j) => controls[j].field));
     const rest = asked.slice(first);
     folded(`${many(rest)} of less weight`, rest, false);
-    folded(`${many(others)} that no rule reads; ${(data.model.terms ?? []).some((own) => own.kind === "cases") ? "similar cases and novelty count" : "only novelty counts"} ${others.length === 1 ? "it" : "them"}`, others, features.length <= MOST_OPEN);
+    folded(`${many(others)} that no rule reads; ${(data.model.terms ?? []).some((item) => item.kind === "cases") ? "similar cases and novelty count" : "only novelty counts"} ${others.length === 1 ? "it" : "them"}`, others, features.length <= MOST_OPEN);
   }
 
   function change(j, value, typedIn) {
@@ -233,7 +233,7 @@ const ferlPage = (() => {
   function usualRange(j) {
     const seen = features[j].seen;
     if (!seen || !seen.every(Number.isFinite)) return "";
-    return `, training rows have ${seen[0] === seen[1] ? told(j, seen[0]) : `${told(j, seen[0])} to ${told(j, seen[1])}`}`;
+    return `, training rows have ${seen[0] === seen[1] ? displayed(j, seen[0]) : `${displayed(j, seen[0])} to ${displayed(j, seen[1])}`}`;
   }
 
   function reasonForSet(answer) {
@@ -253,9 +253,9 @@ const ferlPage = (() => {
 
   function reasonOfWeights(answer) {
     const { towards, moves } = balanceOf(answer), sign = towards === answer.label ? 1 : -1;
-    const speaking = features.map((_, j) => j).filter((j) => sign * moves[j] >= LEAST_MOVE).sort((i, j) => Math.abs(moves[j]) - Math.abs(moves[i]));
-    if (!speaking.length) return ", as for the average training row";
-    const named = speaking.slice(0, 2).filter((j) => Math.abs(moves[j]) >= SECOND_REASON * Math.abs(moves[speaking[0]]));
+    const reasons = features.map((_, j) => j).filter((j) => sign * moves[j] >= LEAST_MOVE).sort((i, j) => Math.abs(moves[j]) - Math.abs(moves[i]));
+    if (!reasons.length) return ", as for the average training row";
+    const named = reasons.slice(0, 2).filter((j) => Math.abs(moves[j]) >= SECOND_REASON * Math.abs(moves[reasons[0]]));
     return `, because ${listed(named.map((j) => `${features[j].name} is ${valueText(j)}`))}`;
   }
 
@@ -296,7 +296,7 @@ const ferlPage = (() => {
   function unusual(novelty) {
     const { training, usual } = data.novelty;
     if (training.length) {
-      const share = Math.max(training.filter((own) => own < novelty).length - 1, 0) / (training.length - 1); // quantiles
+      const share = Math.max(training.filter((item) => item < novelty).length - 1, 0) / (training.length - 1); // quantiles
       const text = share === 1 ? "more unusual than all training rows" : share === 0 ? "at least 99 % of the training rows are at least as unusual" : `more unusual than ${Math.round(100 * share)} % of the training rows`;
       return { share, text, full: "A full bar: more unusual than all training rows." };
     }
@@ -324,13 +324,13 @@ const ferlPage = (() => {
 
   // The most similar known cases beside the row: their classes, and the values that differ from the row's.
   function showSimilar() {
-    const found = engine.similar ? engine.similar(state.values, N_SIMILAR) : [];
-    byId("similar").replaceChildren(...found.map((own) => {
-      const differs = features.map((_, j) => j).filter((j) => told(j, own.values[j]) !== valueText(j)).slice(0, MOST_PARTS);
-      const values = differs.map((j) => `${features[j].name} ${told(j, own.values[j])}`);
-      return element("li", { "data-case": String(own.place) }, element("strong", {}, classes[own.label]), ` (case ${own.place}): `, values.length ? values.join(", ") : "the same values");
+    const result = engine.similar ? engine.similar(state.values, N_SIMILAR) : [];
+    byId("similar").replaceChildren(...result.map((item) => {
+      const differs = features.map((_, j) => j).filter((j) => displayed(j, item.values[j]) !== valueText(j)).slice(0, MOST_PARTS);
+      const values = differs.map((j) => `${features[j].name} ${displayed(j, item.values[j])}`);
+      return element("li", { "data-case": String(item.place) }, element("strong", {}, classes[item.label]), ` (case ${item.place}): `, values.length ? values.join(", ") : "the same values");
     }));
-    byId("similar-part").hidden = found.length === 0;
+    byId("similar-part").hidden = result.length === 0;
   }
 
   // ------------------------------------------------------------------------------------------------------------------
@@ -351,18 +351,18 @@ const ferlPage = (() => {
     else {
       const label = classes[answer.label], certified = isChanged() ? null : state.row.certified;
       if (certified) say(term("certificate", "Proven"), `: the label stays ${label} as long as no number moves by more than ${certified}.`);
-      const found = ferlChanges.nearest(engine, features, state.values);
-      found.slice(0, MOST_CHANGES).forEach((change) => say(...changeLine(change)));
-      const nMore = found.length - MOST_CHANGES;
+      const result = ferlChanges.nearest(engine, features, state.values);
+      result.slice(0, MOST_CHANGES).forEach((change) => say(...changeLine(change)));
+      const nMore = result.length - MOST_CHANGES;
       if (nMore > 0) say(`... and ${nMore} more ${nMore === 1 ? "feature" : "features"}, further away.`);
-      if (!found.length) say(`No change of a single value within the range ${kind.range} was found that makes the label another one than ${label}.`);
+      if (!result.length) say(`No change of a single value within the range ${kind.range} was found that makes the label other than ${label}.`);
     }
     byId("changes").replaceChildren(...lines);
   }
 
   function changeLine({ j, to, label, isSilent, distance }) {
     const feature = features[j], isCategory = feature.kind === "category";
-    const words = isCategory || feature.words || feature.date ? told(j, to) : String(to), steps = Number(distance.toPrecision(2));
+    const words = isCategory || feature.words || feature.date ? displayed(j, to) : String(to), steps = Number(distance.toPrecision(2));
     const apart = `${steps} ${steps === 1 ? "spread" : "spreads"}`, isUp = to > state.values[j];
     const moved = feature.date ? `${apart} ${isUp ? "later" : "earlier"}` : `${isUp ? "up" : "down"} by ${apart}`;
     const far = isCategory || feature.words ? "" : ` (${moved})`;
@@ -382,10 +382,10 @@ const ferlPage = (() => {
       const [first, second] = engine.opened(state.values), total = neutral + unit * (second - first);
       byId("points").replaceChildren("The row has ", figure(total, fixed(total, 0), "points"), ` points for ${classes[1]}. `);
     }
-    const found = ferlChanges.reasons(engine, data.reasons, answer, positive).map((own) =>
-      element("li", { "data-lost": String(own.lost) }, reasonText(own)));
-    if (!found.length) found.push(element("li", { className: "note" }, `No value lost points on the way to ${classes[positive]}.`));
-    byId("reason-codes").replaceChildren(...found);
+    const result = ferlChanges.reasons(engine, data.reasons, answer, positive).map((item) =>
+      element("li", { "data-lost": String(item.lost) }, reasonText(item)));
+    if (!result.length) result.push(element("li", { className: "note" }, `No value lost points on the way to ${classes[positive]}.`));
+    byId("reason-codes").replaceChildren(...result);
     byId("reason-towards").textContent = choice.value === "" ? `: ${classes[positive]}` : "";
   }
 
@@ -421,25 +421,25 @@ const ferlPage = (() => {
       ({ name: features[j].name, value: valueText(j), size: moves[j], key: `moves-${j}` }));
     const n = features.length, cases = engine.similar ? engine.similar(state.values, N_COUNTED) : [];
     if (cases.length) {
-      const same = cases.filter((own) => own.label === towards).length;
+      const same = cases.filter((item) => item.label === towards).length;
       steps.push({ name: "similar known cases", value: `${same} of ${cases.length} ${classes[towards]}`, size: apart(answer.featureContributions[n]) - usual[n], key: "moves-cases" });
     }
     const hidden = order.slice(MOST_MOVES);
     if (hidden.length)
       steps.push({ name: `${hidden.length} other ${hidden.length === 1 ? "feature" : "features"}`, value: "", size: hidden.reduce((sum, j) => sum + moves[j], 0), key: "moves-rest" });
-    const base = usual.reduce((sum, own) => sum + own, 0), total = apart(answer.scores);
-    const rest = total - base - steps.reduce((sum, own) => sum + own.size, 0);
+    const base = usual.reduce((sum, item) => sum + item, 0), total = apart(answer.scores);
+    const rest = total - base - steps.reduce((sum, item) => sum + item.size, 0);
     if (Math.abs(rest) >= LEAST_MOVE) steps.push({ name: "class frequencies", value: "instead of what is withheld", size: rest, key: "moves-frequencies" });
     byId("balance-title").textContent = `Odds of ${classes[towards]}${classes.length > 2 ? ` against ${classes[against]}` : ""}, value by value`;
     byId("balance").replaceChildren(...waterfall(base, steps, total, tint(towards), tint(against)));
   }
 
   function valueText(j) {
-    return told(j, state.values[j]);
+    return displayed(j, state.values[j]);
   }
 
   // A value as people write it.
-  function told(j, value) {
+  function displayed(j, value) {
     const feature = features[j];
     if (Number.isNaN(value)) return "missing";
     if (feature.date) return dateText(value, feature.date.is_zoned);
@@ -506,8 +506,8 @@ const ferlPage = (() => {
     const lines = fired.slice(0, most).map((rule) => {
       const conditions = rule.conditions.join(" and ") || "anything";
       const link = element("a", { href: `#rule-${rule.number}` }, `rule ${rule.number}`);
-      const [first, ...told] = kind.fired(rule, conditions, answer.firing[rule.node], size(rule));
-      return element("li", {}, first, element("div", {}, link, ...told));
+      const [first, ...rest] = kind.fired(rule, conditions, answer.firing[rule.node], size(rule));
+      return element("li", {}, first, element("div", {}, link, ...rest));
     });
     if (fired.length > most) lines.push(element("li", { className: "note" }, element("span"), `and ${fired.length - most} weaker ${fired.length === most + 1 ? "one" : "ones"}`));
     if (!fired.length) lines.push(element("li", {}, element("span"), "No rule applies to this row."));
