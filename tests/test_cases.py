@@ -210,7 +210,7 @@ def test_the_loss_of_neighbours_and_its_slope_are_those_of_the_oracle(crowded: C
             float(np.exp(at[0])),
             np.exp(at[1:]),
             case_distance.N_BEHIND,
-            case_distance.HOLD,
+            case_distance.HOLD_FACTORS,
         )
 
     at = np.random.default_rng(0).normal(0, 0.3, 7) + np.array([1.5, 0, 0, 0, 0, 0, 0])

@@ -36,14 +36,15 @@ def tuned(**changes: Any) -> Iterator[None]:
 
 @contextmanager
 def with_constants(**constants: float) -> Iterator[None]:
-    """Learn similar cases with other constants of ``ferl._learn.cases`` meanwhile."""
-    from ferl._learn import cases
+    """Learn similar cases with other constants of ``ferl._learn.cases`` and ``case_distance`` meanwhile."""
+    from ferl._learn import case_distance, cases
 
-    before = {name: getattr(cases, name) for name in constants}
+    home = {name: cases if hasattr(cases, name) else case_distance for name in constants}
+    before = {name: getattr(home[name], name) for name in constants}
     for name, value in constants.items():
-        setattr(cases, name, value)
+        setattr(home[name], name, value)
     try:
         yield
     finally:
         for name, value in before.items():
-            setattr(cases, name, value)
+            setattr(home[name], name, value)

@@ -17,7 +17,7 @@ from ferl._util.arrays import Floats
 from ferl._util.threads import one_blas_thread
 
 # Chosen on the calibration parts of 54 tables; decisions.md has what else was tried.
-HOLD = 3.0  # rows that hold the logarithm of each factor at 0
+HOLD_FACTORS = 3.0  # rows that hold the logarithm of each factor at 0
 N_BEHIND = 10.0  # rows that the shares of neighbours count for
 N_ROUNDS = 3  # of a search for neighbours; 0: the factors stay 1
 N_STEPS = 12  # of Adam in each round
@@ -114,8 +114,8 @@ class Vicinity:
         by_found = -self.weight / probability * (N_BEHIND / (N_BEHIND + 1))
         by_distance = -by_found[:, None] * power * (self.share - found[:, None])
         slope = (by_distance.ravel() @ self.away.reshape(n * n_near, n_columns)) * per_column
-        value = -(self.weight @ np.log(probability)) + HOLD / n * (at[1:] ** 2).sum() / 2
-        return float(value), np.append(slope.sum(), slope + HOLD / n * at[1:])
+        value = -(self.weight @ np.log(probability)) + HOLD_FACTORS / n * (at[1:] ** 2).sum() / 2
+        return float(value), np.append(slope.sum(), slope + HOLD_FACTORS / n * at[1:])
 
     def improved(self, at: Floats) -> Floats:
         """Some steps of Adam: where all slopes are small, as in parity, its steps are as long as elsewhere."""

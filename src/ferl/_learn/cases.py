@@ -2,8 +2,9 @@
 
 Inner validation decides. Rules are learned on a part of the rows, and predict the others; the cases are rows of the
 same part, in a distance that begins with the evidence of these rules and is learned on this part. So neither rules nor
-cases nor their distance are learned from the rows that judge them. A scale for the scores of the rules and the strengths
-of the votes minimise the log-loss of these rows; cases are used if they lower it by more than its standard error.
+cases nor their distance are learned from the rows that judge them. A scale for the scores of the rules and the
+strengths of the votes minimise the log-loss of these rows; cases are used if they lower it by more than its standard
+error.
 """
 
 from __future__ import annotations

@@ -233,4 +233,4 @@ class Cases(Terms):
         kept = np.where(np.isnan(cases) & is_number, self.centre, cases)
         away = np.where(is_number, np.abs(rows[:, None] - kept), rows[:, None] != kept)
         share = self.per_unit * known / np.maximum(known.sum(axis=1, keepdims=True), 1)
-        return np.where(known[:, None], away, 0.0) * share[:, None]
+        return np.asarray(np.where(known[:, None], away, 0.0) * share[:, None])
