@@ -36,7 +36,17 @@ def tuned(**changes: Any) -> Iterator[None]:
 
 @contextmanager
 def with_constants(**constants: float) -> Iterator[None]:
-    """Learn similar cases with other constants of ``ferl._learn.cases`` and ``case_distance`` meanwhile."""
+    """Learn similar cases with other constants of ``ferl._learn.cases`` and ``case_distance`` meanwhile.
+
+    Examples
+    --------
+    >>> from ferl._learn import case_distance, cases
+    >>> with with_constants(LEAST_GAIN=2.0, N_ROUNDS=0):
+    ...     print(cases.LEAST_GAIN, case_distance.N_ROUNDS)
+    2.0 0
+    >>> print(cases.LEAST_GAIN, case_distance.N_ROUNDS)
+    1.0 3
+    """
     from ferl._learn import case_distance, cases
 
     home = {name: cases if hasattr(cases, name) else case_distance for name in constants}
