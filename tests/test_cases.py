@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 import javascript
 from ferl import FERLClassifier, load_model, save_model
+from ferl._learn import case_distance
+from ferl._learn.case_distance import Vicinity, with_learned_distance
 from ferl._learn.cases import HOLD, RIDGE, Judged, fitted_votes, with_more_cases
 from ferl._learn.rows import Block
 from ferl._models.cases import N_NEAREST, Cases
@@ -161,6 +163,85 @@ def test_strengths_minimise_the_penalised_loss() -> None:
     before = oracle_cases.fitted_strength(score, base, [], y, unit, RIDGE, HOLD)[2]  # the best scale alone
     assert choice.gain == pytest.approx(np.average(before - losses, weights=weight), abs=1e-5)
     assert choice.is_used
+
+
+@pytest.fixture(scope="module")
+def crowded() -> Cases:
+    """Cases with gaps, categories, weights and places of several classes; the last two of six columns are noise."""
+    rng = np.random.default_rng(2)
+    X = np.column_stack([rng.normal(size=(120, 3)), rng.integers(3, size=120), rng.normal(size=(120, 2))])
+    label = (X[:, 0] > 0).astype(np.int32) + (X[:, 3] == 1)
+    X[rng.random(X.shape) < 0.05] = np.nan
+    X[100:] = X[:20]
+    label[100:] = rng.integers(3, size=20)
+    return Cases(
+        row=X,
+        label=label.astype(np.int32),
+        weight=rng.choice([1.0, 2.0], size=120),
+        place=np.arange(120),
+        centre=np.zeros(6),
+        per_unit=np.array([1.0, 0.5, 2.0, 1.0, 1.0, 3.0]),
+        n_categories=np.array([0, 0, 0, 3, 0, 0], dtype=np.int32),
+        strength=np.ones(4),
+        usual=np.zeros(3),
+    )
+
+
+def test_the_loss_of_neighbours_and_its_slope_are_those_of_the_oracle(crowded: Cases) -> None:
+    vicinity = Vicinity.of(crowded, np.ones(6), 30, 1)
+    near = crowded.nearest_places(crowded.row[:30], case_distance.N_NEAR + 1)[0]
+    every = np.tile(np.arange(crowded.n_cases), (30, 1))
+    away = crowded.parts(crowded.row[:30], every)
+    for i, x in enumerate(crowded.row[:30]):
+        with np.errstate(invalid="ignore"):
+            wanted = oracle_cases.distances(
+                x, crowded.row, crowded.centre, 1 / crowded.per_unit, crowded.n_categories > 0
+            )
+        np.testing.assert_allclose(away[i].sum(axis=1), wanted, rtol=1e-12)
+
+    def wanted_loss(at: Floats) -> float:
+        return oracle_cases.neighbour_loss(
+            away,
+            crowded.place_of_case,
+            crowded.label,
+            crowded.weight,
+            crowded.frequency,
+            near,
+            float(np.exp(at[0])),
+            np.exp(at[1:]),
+            case_distance.N_BEHIND,
+            case_distance.HOLD_FACTORS,
+        )
+
+    at = np.random.default_rng(0).normal(0, 0.3, 7) + np.array([1.5, 0, 0, 0, 0, 0, 0])
+    value, slope = vicinity.loss(at)
+    assert value == pytest.approx(wanted_loss(at), rel=1e-12)
+    steps = 1e-6 * np.eye(7)
+    numeric = [(wanted_loss(at + step) - wanted_loss(at - step)) / 2e-6 for step in steps]
+    np.testing.assert_allclose(slope, numeric, rtol=1e-5, atol=1e-8)
+
+
+def test_the_learned_distance_counts_columns_that_matter(crowded: Cases) -> None:
+    learned = with_learned_distance(crowded)
+    factor = learned.per_unit / crowded.per_unit
+    assert factor[[0, 3]].min() > 1.5 * factor[[1, 2, 4, 5]].max()
+    assert np.array_equal(learned.per_unit, with_learned_distance(crowded, n_threads=3).per_unit)
+    few = crowded.keep(np.arange(120) < 8)
+    assert few is not None
+    assert with_learned_distance(few) is few
+
+
+def test_cases_learn_parity_which_no_single_column_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.integers(2, size=(1000, 10)).astype(float)
+    y = X[:, :5].sum(axis=1).astype(int) % 2
+    X = X + rng.normal(0, 0.1, X.shape)
+    clf = FERLClassifier(cases=True, random_state=0).fit(X[:700], y[:700])
+    assert clf.cases_ is not None
+    assert clf.cases_.is_used
+    assert clf.score(X[700:], y[700:]) > 0.95
+    monkeypatch.setattr(case_distance, "N_ROUNDS", 0)
+    assert FERLClassifier(cases=True, random_state=0).fit(X[:700], y[:700]).score(X[700:], y[700:]) < 0.85
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -98,3 +98,46 @@ def fitted_strength(
     start = np.append(1.0, np.full(len(parts), 0.1))
     found = minimize(value, start, bounds=[(0, None)] * len(start), method="L-BFGS-B", tol=1e-14).x
     return float(found[0]), found[1:], losses(found)
+
+
+def neighbour_loss(
+    away: Floats,
+    place: NDArray[np.intp],
+    label: NDArray[np.int32],
+    weight: Floats,
+    frequency: Floats,
+    near: NDArray[np.intp],
+    scale: float,
+    factor: Floats,
+    n_behind: float,
+    hold: float,
+) -> float:
+    """The log-loss of cases that are predicted by places near them, which learns what columns count in the distance.
+
+    Parameters
+    ----------
+    away : ndarray of shape (n_rows, n_cases, n_columns)
+        What each column adds to the distance of the first cases from all cases, before its factor.
+    place, label, weight : ndarray of shape (n_cases,)
+        The place, class and weight of each case.
+    frequency : ndarray of shape (n_classes,)
+        Of the classes.
+    near : ndarray of shape (n_rows, n_near)
+        The places by which each of the first cases is predicted, its own excepted.
+    scale : float
+        A case at distance d counts its weight times ``exp(-scale d)``.
+    factor : ndarray of shape (n_columns,)
+        What the columns are multiplied by.
+    n_behind, hold : float
+        Rows that the shares of the neighbours count for, beside one row of the frequencies; and rows that hold the
+        logarithms of the factors at 0.
+    """
+    loss, total = 0.0, float(weight[: len(away)].sum())
+    for i, own in enumerate(away):
+        vote = np.zeros(len(frequency))
+        for j in range(len(label)):
+            if place[j] in near[i] and place[j] != place[i]:
+                vote[label[j]] += weight[j] * np.exp(-scale * (factor * own[j]).sum())
+        share = (n_behind * vote / vote.sum() + frequency) / (n_behind + 1)
+        loss -= weight[i] / total * np.log(share[label[i]])
+    return loss + hold / 2 / len(away) * float((np.log(factor) ** 2).sum())

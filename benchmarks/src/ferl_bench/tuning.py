@@ -36,14 +36,25 @@ def tuned(**changes: Any) -> Iterator[None]:
 
 @contextmanager
 def with_constants(**constants: float) -> Iterator[None]:
-    """Learn similar cases with other constants of ``ferl._learn.cases`` meanwhile."""
-    from ferl._learn import cases
+    """Learn similar cases with other constants of ``ferl._learn.cases`` and ``case_distance`` meanwhile.
 
-    before = {name: getattr(cases, name) for name in constants}
+    Examples
+    --------
+    >>> from ferl._learn import case_distance, cases
+    >>> with with_constants(LEAST_GAIN=2.0, N_ROUNDS=0):
+    ...     print(cases.LEAST_GAIN, case_distance.N_ROUNDS)
+    2.0 0
+    >>> print(cases.LEAST_GAIN, case_distance.N_ROUNDS)
+    1.0 3
+    """
+    from ferl._learn import case_distance, cases
+
+    home = {name: cases if hasattr(cases, name) else case_distance for name in constants}
+    before = {name: getattr(home[name], name) for name in constants}
     for name, value in constants.items():
-        setattr(cases, name, value)
+        setattr(home[name], name, value)
     try:
         yield
     finally:
         for name, value in before.items():
-            setattr(cases, name, value)
+            setattr(home[name], name, value)

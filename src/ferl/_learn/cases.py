@@ -1,9 +1,10 @@
 """Similar cases: whether their vote helps, how strongly it counts, and which training rows are kept.
 
 Inner validation decides. Rules are learned on a part of the rows, and predict the others; the cases are rows of the
-same part, in distances that are scaled by the evidence of these rules. So neither rules nor cases are learned from the
-rows that judge them. A scale for the scores of the rules and the strengths of the votes minimise the log-loss of these
-rows; cases are used if they lower it by more than its standard error.
+same part, in a distance that begins with the evidence of these rules and is learned on this part. So neither rules nor
+cases nor their distance are learned from the rows that judge them. A scale for the scores of the rules and the
+strengths of the votes minimise the log-loss of these rows; cases are used if they lower it by more than its standard
+error.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from ferl import _core
+from ferl._learn.case_distance import with_learned_distance
 from ferl._learn.ground import Ground
 from ferl._learn.grown import GrownRules, rule_options
 from ferl._learn.rows import Block
@@ -28,14 +30,15 @@ from ferl._tables import with_derived
 from ferl._util.arrays import Floats, Ints
 from ferl._util.threads import n_threads, one_blas_thread
 
-# Chosen on the calibration parts of 42 tables (ferl bench defaults-cases); all of them lie on a plateau.
+# Chosen on calibration parts (ferl bench defaults-cases); all of them lie on a plateau.
 RIDGE = 2.0  # rows that hold the strengths of the votes at 0
 HOLD = 10.0  # rows that hold the scale of the rules' scores at 1
 PRUNE = 2.0  # times the divergence that pruning may cost: a quarter fewer rules, at the same accuracy
 LEAST_SCALE = 0.1  # of the rules' scores: rules that counted nothing could not be had back without the cases
 LEAST_GAIN = 1.0  # standard errors by which cases must lower the log-loss
 N_PARTS = 3
-MANY_ROWS = 1000  # with at least this many rows, one part judges
+SOME_ROWS = 500  # with at least this many rows, two parts judge
+MANY_ROWS = 1000  # with at least this many, one
 LEAST_ROWS = 20  # fewer rows judge nothing
 CANDIDATES = 3  # rows for each case that is kept, among which they are chosen
 _BLOCK = 512  # rows that are judged by the cases that were kept before them
@@ -88,7 +91,8 @@ def with_cases(
         strength=strength,
         usual=np.zeros(len(model.classes)),
     )
-    cases = with_average(condensed(cases, n_most, n_threads(settings.n_jobs)))
+    threads = n_threads(settings.n_jobs)
+    cases = with_average(condensed(with_learned_distance(cases, threads), n_most, threads))
     return scaled_rules(replace(model, cases=cases, case_choice=choice), choice.scale)
 
 
@@ -199,7 +203,7 @@ def _judged(root: FuzzyTree, settings: RuleSettings, ground: Ground, report: Any
     grouped = ground.facts.has_groups
     part, found = ground.folds % N_PARTS if grouped else parts_of(sample.y, N_PARTS), []
     options = rule_options(settings, ground)
-    for judge in range(1 if n >= MANY_ROWS else N_PARTS):
+    for judge in range(N_PARTS - (n >= SOME_ROWS) - (n >= MANY_ROWS)):
         # Every distinct row is on one side alone: a row must not be a case of its own.
         judges, others = np.flatnonzero(part == judge), np.flatnonzero(part != judge)
         if len(np.unique(sample.y[others])) < 2 or not len(judges):
@@ -238,7 +242,8 @@ def _judged_part(
         strength=np.ones(len(N_NEAREST)),
         usual=np.zeros(n_classes),
     )
-    votes = condensed(cases, n_most, threads).votes(judged, n_threads=threads)
+    cases = condensed(with_learned_distance(cases, threads), n_most, threads)
+    votes = cases.votes(judged, n_threads=threads)
     return Judged(score - score.mean(axis=1, keepdims=True), votes, y[judges], np.ones(len(judges)))
 
 

@@ -169,7 +169,7 @@ class Cases(Terms):
     def nearest(self, rows: Floats, n: int, n_threads: int = 1) -> tuple[Ints, Floats]:
         """The ``n`` nearest cases of each row and their distances, nearest first, both of shape (n_samples, n)."""
         places, start, order = self.by_place
-        near, distance = self._nearest_places(rows, min(n, len(places)), n_threads)
+        near, distance = self.nearest_places(rows, min(n, len(places)), n_threads)
         if len(places) == self.n_cases:
             return order[near], distance
         index, away = np.empty((len(rows), n), dtype=np.int32), np.empty((len(rows), n))
@@ -178,7 +178,8 @@ class Cases(Terms):
             away[k] = np.repeat(far, np.diff(start)[own])[:n]
         return index, away
 
-    def _nearest_places(self, rows: Floats, n: int, n_threads: int = 1) -> tuple[Ints, Floats]:
+    def nearest_places(self, rows: Floats, n: int, n_threads: int = 1) -> tuple[Ints, Floats]:
+        """The ``n`` nearest places of each row and their distances, nearest first, both of shape (n_samples, n)."""
         near, distance = np.empty((len(rows), n), dtype=np.int32), np.empty((len(rows), n))
         self.core.nearest(rows, n_threads, near, distance)
         return near, distance
@@ -187,7 +188,7 @@ class Cases(Terms):
     def usual_distance(self) -> float:
         """Median distance of some cases from the nearest other place; 1 where there is none."""
         places = self.by_place[0]
-        apart = self._nearest_places(places[:_MEASURED_ROWS], 2)[1][:, 1] if len(places) > 1 else np.zeros(0)
+        apart = self.nearest_places(places[:_MEASURED_ROWS], 2)[1][:, 1] if len(places) > 1 else np.zeros(0)
         return float(np.median(apart[apart > 0])) if (apart > 0).any() else 1.0
 
     def contributions(self, tree: FuzzyTree, rows: Floats, openness: Floats, n_threads: int = 1) -> Floats:
@@ -218,11 +219,18 @@ class Cases(Terms):
         names = ("row", "label", "weight", "place")
         return replace(self, **{name: np.ascontiguousarray(getattr(self, name)[kept]) for name in names})
 
-    def parts(self, row: Floats, index: Ints) -> Floats:
-        """What each column adds to the distance of a row, shape (n_columns,), from some cases: (n, n_columns)."""
-        cases = self.row[index]
-        is_number = self.n_categories == 0
+    def parts(self, rows: Floats, index: Ints) -> Floats:
+        """What each column adds to the distance of rows from cases, shape (n_samples, n, n_columns).
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n_samples, n_columns)
+            Rows.
+        index : ndarray of shape (n_samples, n)
+            Cases, for each row.
+        """
+        cases, is_number, known = self.row[index], self.n_categories == 0, ~np.isnan(rows)
         kept = np.where(np.isnan(cases) & is_number, self.centre, cases)
-        away = np.where(is_number, np.abs(row - kept), row != kept) * self.per_unit
-        known = ~np.isnan(row)
-        return np.asarray(np.where(known, away, 0.0) / max(known.sum(), 1))
+        away = np.where(is_number, np.abs(rows[:, None] - kept), rows[:, None] != kept)
+        share = self.per_unit * known / np.maximum(known.sum(axis=1, keepdims=True), 1)
+        return np.asarray(np.where(known[:, None], away, 0.0) * share[:, None])

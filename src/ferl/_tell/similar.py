@@ -156,7 +156,7 @@ def _values(model: RuleModel, row: Floats) -> list[Any]:
 
 
 def _differs(model: RuleModel, cases: Cases, row: Floats, index: Ints, names: list[str]) -> tuple[tuple[str, ...], ...]:
-    parts = add_up_derived(cases.parts(row, index), model.derived)
+    parts = add_up_derived(cases.parts(row[None], index[None])[0], model.derived)
     result = []
     for part in parts:
         order = np.argsort(-part, kind="stable")[:N_DIFFERING]

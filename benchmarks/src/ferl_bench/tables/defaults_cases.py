@@ -14,16 +14,16 @@ from ferl_bench.tables.defaults import Alternatives, run_alternatives
 if TYPE_CHECKING:
     from ferl import FERLClassifier
 
-# Each line changes one thing. Names in capitals are constants of ferl._learn.cases; "kept" thins the cases out.
+# Each line changes one thing. Names in capitals are constants of ferl._learn.cases and case_distance; "kept" thins the
+# cases out.
 CASES: dict[str, Any] = {"cases": True}
 CHANGES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("with cases", {}),
     ("without cases", {"cases": False}),
-    *((f"held at 0 by {n:g} rows", {"constants": {"RIDGE": n}}) for n in (0.5, 8.0)),
-    *((f"held at 1 by {n:g} rows", {"constants": {"HOLD": n}}) for n in (2.0, 50.0)),
+    ("distance as in novelty", {"constants": {"N_ROUNDS": 0}}),
+    *((f"factors held at 1 by {n:g} rows", {"constants": {"HOLD_FACTORS": n}}) for n in (1.0, 10.0)),
     *((f"gain of {n:g} standard errors", {"constants": {"LEAST_GAIN": n}}) for n in (0.0, 2.0)),
     *((f"half of the cases, {how}", {"kept": (how, 0.5)}) for how in ("at random", "condensed")),
-    *((f"a tenth of the cases, {how}", {"kept": (how, 0.1)}) for how in ("at random", "condensed")),
 )
 
 

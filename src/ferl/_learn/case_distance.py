@@ -1,0 +1,130 @@
+"""The distance between cases: how much a difference in each column counts, learned from the training rows.
+
+Some training rows are predicted by their neighbours: a place at distance d counts its weight times ``exp(-s d)``, and
+N_BEHIND rows of these shares stand beside one row of the class frequencies. What each column counts is multiplied by a
+factor, which begins at 1 and minimises the log-loss of these rows. So columns that do not matter fall out of the
+distance, and columns whose effect shows only between neighbours, as in parity, enter it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ferl._models.cases import Cases
+from ferl._util.arrays import Floats
+from ferl._util.threads import one_blas_thread
+
+# Chosen on the calibration parts of 54 tables; decisions.md has what else was tried.
+HOLD_FACTORS = 3.0  # rows that hold the logarithm of each factor at 0
+N_BEHIND = 10.0  # rows that the shares of neighbours count for
+N_ROUNDS = 3  # of a search for neighbours; 0: the factors stay 1
+N_STEPS = 12  # of Adam in each round
+STEP = 0.2  # of the logarithm of a factor
+MOST_LOG = 4.0  # of a factor
+N_ROWS = 500  # that are predicted
+N_NEAR = 30  # places by which each is predicted
+N_SEARCHED = 4000  # cases among which they are
+MOST_CELLS = 5_000_000  # differences that are held at once
+LEAST_ROWS = 100  # with fewer, because columns are many, the factors stay 1
+_START = 10  # at the beginning, the place with this rank counts exp(-2)
+_DIGITS = 3  # behind the point, of the logarithm of a factor: rounding of sums must not show
+_MEAN_DECAY, _SQUARE_DECAY = 0.9, 0.99  # of Adam
+
+
+def with_learned_distance(cases: Cases, n_threads: int = 1) -> Cases:
+    """The cases, whose order is random, with factors for what each column counts in the distance."""
+    some = cases.keep(np.arange(cases.n_cases) < N_SEARCHED)
+    assert some is not None
+    n_columns = cases.row.shape[1]
+    n_rows = min(N_ROWS, some.n_cases, MOST_CELLS // (N_NEAR * n_columns))
+    if n_rows < min(LEAST_ROWS, some.n_cases) or len(some.by_place[0]) <= _START:
+        return cases
+    at = np.zeros(1 + n_columns)  # logarithms: of s, and of the factor of each column
+    with one_blas_thread():
+        for k in range(N_ROUNDS):
+            vicinity = Vicinity.of(some, np.exp(at[1:]), n_rows, n_threads)
+            if k == 0:
+                usual = vicinity.usual_distance()
+                if usual == 0:
+                    return cases
+                at[0] = np.log(2 / usual)
+            at = vicinity.improved(at)
+    return replace(cases, per_unit=cases.per_unit * np.exp(np.round(at[1:], _DIGITS)))
+
+
+@dataclass(frozen=True)
+class Vicinity:
+    """Rows and the places near them, other than their own.
+
+    Attributes
+    ----------
+    away : ndarray of shape (n_rows, n_near, n_columns)
+        What each column adds to the distance while its factor is 1.
+    log_weight : ndarray of shape (n_rows, n_near)
+        Logarithm of the weight of the cases of each place; minus infinity at the place of the row itself.
+    share : ndarray of shape (n_rows, n_near)
+        The share of the row's class in that weight.
+    frequency, weight : ndarray of shape (n_rows,)
+        How frequent the class of each row is, and the weight of the row, as a share.
+    """
+
+    away: Floats
+    log_weight: Floats
+    share: Floats
+    frequency: Floats
+    weight: Floats
+
+    @classmethod
+    def of(cls, cases: Cases, factor: Floats, n_rows: int, n_threads: int) -> Vicinity:
+        """The first cases and the places near them, in the distance with these factors."""
+        scaled = replace(cases, per_unit=cases.per_unit * factor)
+        scaled.__dict__["by_place"] = cases.by_place  # which does not depend on the factors
+        rows, own = np.ascontiguousarray(cases.row[:n_rows]), cases.place_of_case[:n_rows, None]
+        _, start, order = cases.by_place
+        near = scaled.nearest_places(rows, min(N_NEAR + 1, len(start) - 1), n_threads)[0]
+        total = np.bincount(cases.place_of_case, cases.weight)
+        by_class = np.zeros((len(total), len(cases.usual)))
+        np.add.at(by_class, (cases.place_of_case, cases.label), cases.weight)
+        label, weight = cases.label[:n_rows], cases.weight[:n_rows]
+        return cls(
+            away=cases.parts(rows, order[start[near]]),
+            log_weight=np.where(near == own, -np.inf, np.log(total[near])),
+            share=by_class[near, label[:, None]] / total[near],
+            frequency=cases.frequency[label],
+            weight=weight / weight.sum(),
+        )
+
+    def usual_distance(self) -> float:
+        """Median over the rows of the distance of a place that is among the nearest, but not the nearest."""
+        distance = np.where(np.isinf(self.log_weight), np.inf, self.away.sum(axis=2))
+        rank = min(_START, distance.shape[1] - 2)
+        return float(np.median(np.partition(distance, rank, axis=1)[:, rank]))
+
+    def loss(self, at: Floats) -> tuple[float, Floats]:
+        """The penalised log-loss, and its slope by the logarithms of s and of the factors."""
+        n, n_near, n_columns = self.away.shape
+        per_column = np.exp(at[0] + at[1:])
+        power = self.log_weight - self.away @ per_column
+        power = np.exp(power - power.max(axis=1, keepdims=True))
+        power /= power.sum(axis=1, keepdims=True)
+        found = (power * self.share).sum(axis=1)
+        probability = (N_BEHIND * found + self.frequency) / (N_BEHIND + 1)
+        by_found = -self.weight / probability * (N_BEHIND / (N_BEHIND + 1))
+        by_distance = -by_found[:, None] * power * (self.share - found[:, None])
+        slope = (by_distance.ravel() @ self.away.reshape(n * n_near, n_columns)) * per_column
+        value = -(self.weight @ np.log(probability)) + HOLD_FACTORS / n * (at[1:] ** 2).sum() / 2
+        return float(value), np.append(slope.sum(), slope + HOLD_FACTORS / n * at[1:])
+
+    def improved(self, at: Floats) -> Floats:
+        """Some steps of Adam: where all slopes are small, as in parity, its steps are as long as elsewhere."""
+        mean, square = np.zeros_like(at), np.zeros_like(at)
+        for k in range(1, N_STEPS + 1):
+            slope = self.loss(at)[1]
+            mean += (1 - _MEAN_DECAY) * (slope - mean)
+            square += (1 - _SQUARE_DECAY) * (slope**2 - square)
+            length = np.sqrt(square / (1 - _SQUARE_DECAY**k)) + 1e-8
+            at = at - STEP * (mean / (1 - _MEAN_DECAY**k)) / length
+            at[1:] = np.clip(at[1:], -MOST_LOG, MOST_LOG)
+        return at
