@@ -79,7 +79,7 @@ double ExemplarCodes::encode(const float* units, std::uint64_t* code, std::uint6
   if (n_groups_ == 0) return 0;
   const CodePlan plan{n_layers_, n_groups_, per_step_};
   const std::size_t n_codes = n_groups_ * kCodesInGroup;
-  std::vector<float> summands;
+  thread_local std::vector<float> summands;
   if (n_numbers_ < n_features_) {
     summands.assign(units, units + n_read());
     for (std::size_t k = n_numbers_; k < n_features_; ++k) summands[k] = summand(k, units[k]);
