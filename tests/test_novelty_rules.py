@@ -267,7 +267,7 @@ def test_bad_arguments_of_the_cover_are_refused() -> None:
 
 def _hard_rows(kind: str, rng: np.random.Generator, n_rows: int) -> tuple[Floats, NDArray[np.int32]]:
     """Rows, and the number of categories of each column, that are hard for codes of one byte."""
-    n_columns = {"more columns than are coded": 300, "one column": 1}.get(kind, 11)
+    n_columns = {"more columns than codes": 300, "one column": 1}.get(kind, 11)
     X, n_categories = rng.normal(size=(n_rows, n_columns)), np.zeros(n_columns, dtype=np.int32)
     if kind == "heavy tails":
         X = rng.standard_cauchy(size=X.shape) ** 3
@@ -289,7 +289,7 @@ def _hard_rows(kind: str, rng: np.random.Generator, n_rows: int) -> tuple[Floats
     [
         "numbers",
         "one column",
-        "more columns than are coded",
+        "more columns than codes",
         "heavy tails",
         "far away",
         "almost constant",
@@ -314,5 +314,5 @@ def test_the_first_look_at_codes_loses_no_neighbour(kind: str) -> None:
         few.search.distance(rows, 1, of_parts[-1])
     # Exemplars that are equally near in single precision may differ in the last bits.
     np.testing.assert_allclose(found, np.min(of_parts, axis=0), rtol=1e-6, atol=1e-12)
-    if kind in {"numbers", "missing", "more columns than are coded"}:
+    if kind in {"numbers", "missing", "more columns than codes"}:
         np.testing.assert_array_equal(found, np.min(of_parts, axis=0))

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from ferl import FERLClassifier
+from ferl._learn import rows_behind as learning
 from ferl._models.evidence import RuleEvidence
 from oracle import rows_behind as oracle
 from oracle import weights
@@ -50,6 +51,23 @@ def test_evidence_is_that_of_the_oracle(name: str, n_classes: int) -> None:
     if name == "curves":
         assert clf.model_.n_curves + clf.model_.n_maps > 0
         assert (oracle.thinnest_cell(clf.model_, rows) > 10 * oracle.leverage_of_rules(clf.model_, rows)).any()
+
+
+@pytest.mark.parametrize("sizes", [[1.0], [1.0, 2.0, 0.3]])
+@pytest.mark.parametrize("class_weight", [None, "balanced"])
+def test_sums_of_integers_are_those_of_matrices(
+    sizes: list[float], class_weight: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows of few different weights are summed as integers, others by products of matrices: the same bits."""
+    table = mixed_table(np.random.default_rng(7), n=700, n_numbers=4, n_classes=3)
+    weight = np.resize(sizes, len(table.y))
+    found = []
+    for n_most in (8, 0):
+        monkeypatch.setattr(learning, "_MOST_WEIGHTS", n_most)
+        clf = FERLClassifier(random_state=0, class_weight=class_weight).fit(table.frame, table.y, weight)
+        found.append(clf.model_.rules.products)
+    assert found[0].shape[0] > 5
+    np.testing.assert_array_equal(*found)
 
 
 @pytest.mark.parametrize("is_weighted", [False, True])

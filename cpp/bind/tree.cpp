@@ -6,6 +6,7 @@
 #include "core/fire.h"
 #include "novelty/novelty.h"
 #include "proofs/certify.h"
+#include "rules/rule_products.h"
 
 namespace ferl::python {
 
@@ -92,6 +93,22 @@ void fire(const BoundTree& bound, const Matrix& x, bool gated, int n_threads, Ou
   fire_nodes(bound.tree(), view(x), gated, n_threads, out.data());
 }
 
+void products(const BoundTree& bound, const Codes& rule_node, const Matrix& x, int n_threads, OutMatrix out) {
+  bound.check(x);
+  const std::size_t n_rules = rule_node.shape(0);
+  require(out.shape(0) == n_rules + 1 && out.shape(1) == n_rules + 1,
+          "out must have one row and one column for a firing of one, and for each rule.");
+  std::vector<std::int32_t> rule_of(bound.size(), -1);
+  for (std::size_t j = 0; j < n_rules; ++j) {
+    const std::int32_t node = rule_node.data()[j];
+    require(node > 0 && static_cast<std::size_t>(node) < bound.size() && rule_of[static_cast<std::size_t>(node)] < 0,
+            "Every rule must end at a separate node below the root.");
+    rule_of[static_cast<std::size_t>(node)] = static_cast<std::int32_t>(j);
+  }
+  nb::gil_scoped_release no_gil;
+  add_products(bound.tree(), rule_of, n_rules, view(x), n_threads, out.data());
+}
+
 void residual(const BoundTree& bound, const CMatrix& mean, const CMatrix& precision, const Matrix& x, int n_threads,
               OutMatrix out) {
   bound.check(x);
@@ -130,6 +147,7 @@ void bind_tree(nb::module_& m) {
       .def_prop_ro("gate", &gate)
       .def_prop_ro("is_split", &is_split)
       .def("fire", &fire, "x"_a, "gated"_a, "n_threads"_a, "out"_a.noconvert())
+      .def("products", &products, "rule_node"_a, "x"_a, "n_threads"_a, "out"_a.noconvert())
       .def("open_radius", &open_radius, "x"_a, "scale"_a, "n_threads"_a, "out"_a.noconvert())
       .def("residual", &residual, "mean"_a, "precision"_a, "x"_a, "n_threads"_a, "out"_a.noconvert())
       .def("support_deficit", &support_deficit, "x"_a, "n_threads"_a, "out"_a.noconvert());

@@ -26,7 +26,7 @@ struct ValueOfRow {
 #define FERL_KERNELS(isa)                                                                                             \
   {isa::scores,   isa::products, isa::residuals,    isa::probabilities,  isa::fill_bins,     isa::weigh_rows,         \
    isa::add_bins, isa::add_word, isa::factor,       isa::solve,          isa::solve_several, isa::multiply_trapezoid, \
-   isa::mark,     isa::unpack,   isa::move_chances, isa::grid_residuals, isa::best_pairs}
+   isa::mark,     isa::unpack,   isa::move_chances, isa::grid_residuals, isa::best_pairs,    isa::add_products}
 #include "core/instruction_sets.inc"
 
 }  // namespace

@@ -18,6 +18,8 @@ inline constexpr std::size_t kBlock = 256;  // rows whose scores stay in the fir
 
 inline constexpr std::size_t kTriangle = 8;  // rows of a triangular matrix come in multiples of it
 
+inline constexpr std::size_t kProductTerms = 4;  // numbers of terms are multiples of it where products are added up
+
 inline std::size_t padded(std::size_t n) { return (n + kWidth - 1) / kWidth * kWidth; }
 
 // Sums over a feature's bins (values between two knots), and below each knot; positions run from 0 to 1. Arrays of
@@ -97,6 +99,9 @@ struct Kernels {
   void (*grid_residuals)(std::size_t n, const float* p, const float* weight, const Label* label, float* out);
   // The best ramp between two knots, rising and falling.
   void (*best_pairs)(const BinSums& sums, BestPair& up, BestPair& down);
+  // sum[j][k] += the products of two terms, k <= j, over kBlock rows; above the diagonal anything may be left. firing:
+  // [term][row], from 0 to 1,024; n_terms: a multiple of kProductTerms.
+  void (*add_products)(const std::int16_t* firing, std::size_t n_terms, std::int64_t* sum);
 };
 
 const Kernels& kernels();

@@ -2,8 +2,8 @@
 
 Firings are rounded to 2^-10. How often a row counts, and what a row of its class weighs, are rounded each by itself, so
 that a row of weight 2 is the row twice. Then every product and every partial sum is a double without rounding: the sums
-have the same bits in any order of the rows, in any batches and with any number of threads, whichever library multiplies
-the matrices.
+have the same bits in any order of the rows, in any batches and with any number of threads, whether they are summed as
+integers or by whichever library multiplies matrices.
 """
 
 from __future__ import annotations
@@ -23,6 +23,28 @@ from ferl._util.threads import one_blas_thread
 _FIRING_BITS = 10
 _BITS = 53 - 2 * _FIRING_BITS - 1  # of a double that are left for weights, and one to spare
 _CHUNK_ROWS = 512  # whose firings at all nodes are in memory at a time: in the cache
+_MOST_WEIGHTS = 8  # different weights of rows, which are summed by themselves and then multiplied
+
+
+def distinct(values: Floats, n_most: int) -> list[float] | None:
+    """The different numbers of an array in the order in which they appear; None if there are more than ``n_most``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> distinct(np.array([2.0, 1.0, 2.0]), 2)
+    [2.0, 1.0]
+    >>> distinct(np.array([2.0, 1.0, 3.0]), 2) is None
+    True
+    """
+    found: list[float] = []
+    rest = values
+    while len(rest):
+        if len(found) == n_most:
+            return None
+        found.append(float(rest[0]))
+        rest = rest[rest != rest[0]]
+    return found
 
 
 @dataclass
@@ -59,24 +81,29 @@ class RuleSums:
     def add(self, X: Floats, codes: Ints, weight: Floats, n_threads: int, report: Any) -> None:
         """Take in rows."""
         self.moments.add(X, codes, weight, n_threads, report)
-        # Threads would wait for each other between small products: three times the time. Few rows take none anyway.
-        with one_blas_thread() if len(X) > _CHUNK_ROWS else nullcontext():
-            self._multiply(X, codes, weight, n_threads)
+        unit = self.class_unit[codes]
+        whole = np.rint(weight / unit / self.step) * self.step * self._rounded(unit)
+        found = distinct(whole, _MOST_WEIGHTS)
+        if found is None:
+            # Threads would wait for each other between small products: three times the time. Few rows take none anyway.
+            with one_blas_thread() if len(X) > _CHUNK_ROWS else nullcontext():
+                self._multiply(X, whole, n_threads)
+            return
+        for own in found:  # in integers: a fraction of the time
+            sums = np.zeros_like(self.products)
+            self.tree.products(self.node, X if len(found) == 1 else X[whole == own], n_threads, sums)
+            self.products += own * sums
 
-    def _multiply(self, X: Floats, codes: Ints, weight: Floats, n_threads: int) -> None:
+    def _multiply(self, X: Floats, whole: Floats, n_threads: int) -> None:
+        """Rows of any weights, by products of matrices."""
         for first in range(0, len(X), _CHUNK_ROWS):
             rows = slice(first, first + _CHUNK_ROWS)
-            unit = self.class_unit[codes[rows]]
-            whole = np.rint(weight[rows] / unit / self.step) * self.step * self._rounded(unit)
-            every = np.zeros((len(whole), self.n_nodes))
+            every = np.zeros((len(whole[rows]), self.n_nodes))
             self.tree.fire(X[rows], False, n_threads, every)
-            firing = np.ones((len(whole), 1 + len(self.node)))
+            firing = np.ones((len(every), 1 + len(self.node)))
             np.rint(every[:, self.node] * 2.0**_FIRING_BITS, out=firing[:, 1:])
             firing[:, 1:] *= 2.0**-_FIRING_BITS
-            if (whole == whole[0]).all():  # NumPy multiplies a matrix with itself in half the time
-                self.products += whole[0] * (firing.T @ firing)
-            else:
-                self.products += (firing * whole[:, None]).T @ firing
+            self.products += (firing * whole[rows, None]).T @ firing
 
     def _rounded(self, unit: Floats) -> Floats:
         return np.asarray(np.maximum(np.rint(unit / self.class_step), 1.0) * self.class_step)

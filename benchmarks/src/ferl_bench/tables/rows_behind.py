@@ -20,6 +20,7 @@ from sklearn.datasets import make_classification
 from ferl import FERLClassifier, metrics
 from ferl._learn.rows_behind import RuleSums
 from ferl._models.evidence import Evidence, RuleEvidence
+from ferl._models.settings import MAX_MAPS
 from ferl._util.arrays import Floats
 from ferl_bench.cache import Result
 from ferl_bench.facts import n_cores, versions
@@ -438,31 +439,35 @@ def _cost_section(repeats: int, step: Step) -> Finding:
     n_rows = N_FITTED + N_PREDICTED
     X, y = make_classification(n_rows, N_FEATURES, n_informative=5, n_redundant=0, flip_y=0.05, random_state=SEED)
     X_fit, y_fit, X_new = X[:N_FITTED], y[:N_FITTED], X[N_FITTED:].copy()
-    fitted = FERLClassifier(random_state=SEED, n_jobs=1).fit(X_fit, y_fit)
-    seconds = race(
-        {name: partial(getattr(fitted, name), X_new) for name in ("predict_proba", "predict_evidence")}, repeats
-    )
-    ratio = seconds["predict_evidence"] / seconds["predict_proba"]
+    models = {
+        name: FERLClassifier(max_maps=max_maps, random_state=SEED, n_jobs=1).fit(X_fit, y_fit)
+        for name, max_maps in (("rules, curves and maps", MAX_MAPS), ("rules alone", None))
+    }
+    seconds = {
+        name: race({way: partial(getattr(own, way), X_new) for way in ("predict_proba", "predict_evidence")}, repeats)
+        for name, own in models.items()
+    }
+    ratios = {name: own["predict_evidence"] / own["predict_proba"] for name, own in seconds.items()}
     shares = {}
     for name, part in ((f"{N_FITTED:,}", slice(N_FITTED)), (f"{n_rows:,}", slice(None))):
         shares[name] = min(share_of_products(X[part], y[part]) for _ in range(repeats))
     rows = [
-        ["predict_evidence / predict_proba", f"{ratio:.2f}", f"{MOST_COST:g}"],
+        *([f"predict_evidence / predict_proba, {name}", f"{own:.2f}", f"{MOST_COST:g}"] for name, own in ratios.items()),
         *(
             [f"sums of products, % of a fit of {n} rows", f"{100 * item:.1f}", f"{MOST_SHARE:g}"]
             for n, item in shares.items()
         ),
     ]
     notes = [
-        f"Processor time on one thread. {N_PREDICTED:,} x {N_FEATURES} rows, {fitted.n_rules_} rules "
-        f"learned from {N_FITTED:,} rows; median of {repeats} rounds in turn; for fits the least share of "
-        f"{repeats}."
+        f"Processor time on one thread. {N_PREDICTED:,} x {N_FEATURES} rows, models learned from {N_FITTED:,} rows ("
+        + ", ".join(f"{name}: {own.n_rules_} rules" for name, own in models.items())
+        + f"); median of {repeats} rounds in turn; for fits the least share of {repeats}."
     ]
     headlines = [
-        goal("predict_evidence / predict_proba, time", ratio, MOST_COST),
-        *(goal(f"Sums of products, % of a fit of {n} rows", 100 * item, MOST_SHARE) for n, item in shares.items()),
+        *(goal(f"predict_evidence / predict_proba, {name}, time", own, MOST_COST) for name, own in ratios.items()),
+        *(goal(f"Sums of products, % of a fit of {n} rows", 100 * own, MOST_SHARE) for n, own in shares.items()),
     ]
-    data = {"cost": {"seconds": seconds, "ratio": ratio, "share_of_fit": shares}}
+    data = {"cost": {"seconds": seconds, "ratio": ratios, "share_of_fit": shares}}
     return Finding(Section("Cost", ["What", "Measured", "Wanted"], rows, notes), data, headlines)
 
 
