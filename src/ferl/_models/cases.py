@@ -224,5 +224,5 @@ class Cases(Terms):
         is_number = self.n_categories == 0
         kept = np.where(np.isnan(cases) & is_number, self.centre, cases)
         away = np.where(is_number, np.abs(row - kept), row != kept) * self.per_unit
-        known = ~np.isnan(row)
+        known = ~np.isnan(row) & (self.per_unit > 0)
         return np.asarray(np.where(known, away, 0.0) / max(known.sum(), 1))
