@@ -211,6 +211,10 @@ class Cases(Terms):
         """The columns that count in the distance."""
         return np.flatnonzero(self.per_unit > 0).tolist()
 
+    def can_compare(self, row: Floats) -> bool:
+        """Whether a row, shape (n_columns,), has a value that counts; else it is like no case more than like another."""
+        return not np.isnan(row[self.read_columns]).all()
+
     def keep(self, kept: Bools) -> Cases | None:
         """Some of the cases alone; None where that is none."""
         if not kept.any():

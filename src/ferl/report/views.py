@@ -150,6 +150,7 @@ class View:
                 "full_name": shown_line(names[j]),
                 "kind": "number" if schema.categories[j] is None else "category",
                 "n_uses": sum(own[j] for own in uses.values()),
+                "is_read": j in model.read_features,
                 "uses": {name: own[j] for name, own in uses.items()},
                 "importance": float(importance[j]),
             }
