@@ -18,7 +18,8 @@ Floats = NDArray[np.float64]
 def distances(x: Floats, cases: Floats, centre: Floats, unit: Floats, is_category: NDArray[np.bool_]) -> Floats:
     """Distance of a row from each case: the mean over its known columns of the difference in units.
 
-    A column whose unit is infinite does not count. A missing number of a case counts as the centre, a missing category as a category like no other.
+    A column whose unit is infinite does not count. A missing number of a case counts as the centre, a missing category
+    as a category like no other.
     """
     filled = np.where(np.isnan(cases) & ~is_category, centre, cases)
     known = ~np.isnan(x) & np.isfinite(unit)

@@ -212,7 +212,7 @@ class Cases(Terms):
         return np.flatnonzero(self.per_unit > 0).tolist()
 
     def can_compare(self, row: Floats) -> bool:
-        """Whether a row, shape (n_columns,), has a value that counts; else it is like no case more than like another."""
+        """Whether a row, shape (n_columns,), has a value that counts; else all cases are equally near."""
         return not np.isnan(row[self.read_columns]).all()
 
     def keep(self, kept: Bools) -> Cases | None:
