@@ -11,7 +11,7 @@ import json
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 KEPT = Path(__file__).parent.parent / "build" / "guards"
@@ -19,7 +19,7 @@ WRONG = "WRONG"
 EVERY = 5.0  # seconds between two notes of how far the campaign has come
 
 
-def run(name: str, what: str, case: Callable[[int, int], str]) -> int:
+def run(name: str, what: str, case: Callable[[int, int], str | Mapping[str, int]]) -> int:
     """Run a campaign as the command line says; returns the exit code.
 
     Parameters
@@ -29,7 +29,8 @@ def run(name: str, what: str, case: Callable[[int, int], str]) -> int:
     what : str
         What a case is, in the plural.
     case : callable
-        Takes the seed and the number of a case; returns how it ended. An exception: it ended wrongly.
+        Takes the seed and the number of a case; returns how it ended, or what is counted of it. An exception: it ended
+        wrongly.
     """
     parser = argparse.ArgumentParser(description=f"Run {what} until there are so many, or for so long.")
     parser.add_argument("--cases", type=int, default=1_000_000, help="in all, those of earlier runs among them")
@@ -53,7 +54,8 @@ def run(name: str, what: str, case: Callable[[int, int], str]) -> int:
     while kept["cases"] < given.cases and time.monotonic() < end:
         number = kept["cases"]
         try:
-            ends[case(given.seed, number)] += 1
+            how = case(given.seed, number)
+            ends.update([how] if isinstance(how, str) else how)
         except Exception:
             traceback.print_exc()
             print(f"case {number} of seed {given.seed} ended wrongly: --seed {given.seed} --only {number}")

@@ -10,4 +10,4 @@ def classifier(kind, **parameters):
     """An unfitted classifier of a kind: "rules", "words" (few rules, in words), or a variant of the paper's trees."""
     if kind in TREES:
         return FERLTreeClassifier(kind, **parameters)
-    return FERLClassifier(**({"words": True} if kind == "words" else {}), **parameters)
+    return FERLClassifier(**({"words": True} if kind == "words" else {}) | parameters)

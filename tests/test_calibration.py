@@ -196,6 +196,19 @@ def test_intervals_are_two_isotonic_regressions_with_the_new_row(rows, twice) ->
     np.testing.assert_allclose(repeated.interval(np.array([new, new])), found, rtol=0, atol=1e-12)
 
 
+@pytest.mark.parametrize("seed", [0, 27, 38, 53])
+@pytest.mark.parametrize("method", ["temperature", "isotonic"])
+def test_maps_do_not_depend_on_the_order_of_rows(method, seed) -> None:
+    rng = np.random.default_rng(seed)
+    masses = rng.dirichlet(np.ones(4), 3)[rng.integers(3, size=30)]
+    rows = Evidence(masses[:, :3], masses[:, 3], np.zeros(30), np.arange(3))
+    codes = rng.integers(3, size=30).astype(np.int32)
+    expected = fit_map(rows, codes, method)(rows)[0].probability
+    for other in range(8):
+        order = np.random.default_rng(other).permutation(30)
+        np.testing.assert_array_equal(fit_map(rows[order], codes[order], method)(rows)[0].probability, expected)
+
+
 def test_one_end_of_an_interval_is_calibrated_in_repeated_draws(events) -> None:
     """1,500 draws of 30 calibration rows and 10 new ones; the share of events is compared in bins of the right end."""
     random, right, truth, single = np.random.default_rng(0), [], [], []

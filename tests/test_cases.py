@@ -21,6 +21,7 @@ from ferl._learn.cases import HOLD, RIDGE, Judged, fitted_votes, with_more_cases
 from ferl._learn.rows import Block
 from ferl._models.cases import N_NEAREST, Cases
 from ferl.editing import edit
+from ferl.report.page_form import numbers, page_form
 from law_examples import LAW
 from oracle import cases as oracle_cases
 
@@ -513,6 +514,34 @@ def test_a_forbidden_feature_counts_in_no_distance(of_mixed: tuple[FERLClassifie
         other[name] = X[name].to_numpy()[::-1]
         forbidden = edit(clf).forbid(name)
         assert np.array_equal(forbidden.predict_proba(X), forbidden.predict_proba(other)), name
+
+
+def test_columns_that_do_not_count_change_no_bit(of_mixed: tuple[FERLClassifier, pd.DataFrame, Any]) -> None:
+    clf, X, _ = of_mixed
+    for name in ("a", "colour", "day"):
+        forbidden = edit(clf).forbid(name)
+        without = forbidden.predict_proba(X.assign(**{name: None}).astype({name: X[name].dtype}))
+        assert np.array_equal(forbidden.predict_proba(X), without), name
+
+
+def test_without_any_value_that_counts_no_case_is_similar(
+    of_mixed: tuple[FERLClassifier, pd.DataFrame, Any], clustered: tuple[FERLClassifier, Floats, NDArray[np.int64]]
+) -> None:
+    clf, X, _ = of_mixed
+    blind = edit(clf)
+    for name in X:
+        blind = blind.forbid(name)
+    with pytest.raises(ValueError, match=r"No feature counts.*forbidden"):
+        blind.similar(X[:1])
+    np.testing.assert_allclose(blind.contributions(X[:5])[:, -2], 0.0, atol=1e-12)
+    for model, row in ((blind, X[:1]), (clustered[0], np.full((1, 3), np.nan))):
+        story = model.explain(row)
+        assert story.similar is None
+        assert not story.cases
+        assert "most similar known rows were" not in str(story)
+    ask = "({ page, row }) => ferlEngine(page).similar(row.map(Number), 5)"
+    row = numbers(clf._rows(X[:1])[:, : X.shape[1]])[0]
+    assert [len(javascript.run(ask, {"page": page_form(own.model_), "row": row})) for own in (blind, clf)] == [0, 5]
 
 
 def test_similar_cases_as_text_frame_and_html(of_mixed: tuple[FERLClassifier, pd.DataFrame, Any]) -> None:

@@ -330,6 +330,23 @@ def test_what_if_gives_the_answers_to_both_rows(variant):
     assert json.loads(json.dumps(found.to_dict(), allow_nan=False))["summary"] == found.summary
 
 
+@pytest.mark.parametrize("zone", [None, "UTC"])
+def test_what_if_takes_the_dates_that_explanations_return(zone):
+    rng = np.random.default_rng(0)
+    day = pd.Timestamp("2021-03-01", tz=zone) + pd.to_timedelta(rng.integers(0, 400, 300), unit="D")
+    table = pd.DataFrame({"day": day, "x": rng.normal(size=300)})
+    model = FERLTreeClassifier("deep", random_state=0).fit(table, (day > day.min() + pd.Timedelta(days=150)))
+    n_changes = 0
+    for k in range(20):
+        row = table.iloc[k].to_dict()
+        story = model.explain(row)
+        for change in [own for own in story.changes or () if own.feature == "day"]:
+            there = model.what_if(row, {"day": change.to}).after
+            assert there.classes[int(np.argmax(there.probability))] == change.label != story.label
+            n_changes += 1
+    assert n_changes > 5
+
+
 def test_what_if_takes_categories_and_refuses_what_is_no_feature():
     model, rows = mixed(2)
     row = rows.iloc[0]

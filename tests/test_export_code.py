@@ -19,6 +19,9 @@ import pytest
 from database_examples import EVIL, RULES, TREES, added_to_average, fitted, hard_rows, mixed_frame, plain_rows
 from ferl import FERLClassifier
 from ferl._models.model import Model
+from ferl._models.rule_model import RuleModel
+from ferl._tell.reasons import largest_first
+from ferl.editing import edit
 from ferl.export import export_c, export_python
 
 ALL = (*RULES, *TREES, "indicators")
@@ -265,3 +268,20 @@ def test_a_missing_date_is_answered():
     row = pd.DataFrame({"when": pd.to_datetime([None]), "b": [1.0]})
     found = names["predict"]({"when": None, "b": 1.0})["probability"]
     assert list(found.values()) == pytest.approx(clf.predict_proba(row)[0].tolist())
+
+
+def test_features_that_add_equally_much_come_in_the_order_of_columns(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(400, 2)).round(1), columns=["b", "a"])
+    clf = edit(FERLClassifier(random_state=0).fit(X, (X["a"] > 0) ^ (X["b"] > 0))).flatten("a").flatten("b")
+    assert {len(own) for own in clf.model_.term_columns} == {2}  # which the two features share
+    added, shared = added_to_average(clf, X), RuleModel.share_among_features
+    np.testing.assert_allclose(added[:, 0], added[:, 1], atol=1e-12)
+
+    def rounded(model, parts):  # as sums in another order may be
+        return shared(model, parts) - 1e-14 * np.arange(3)[:, None]
+
+    monkeypatch.setattr(RuleModel, "share_among_features", rounded)
+    assert {tuple(own["reasons"]) for own in python_answers(export_python(clf), X)} == {("b", "a")}
+    ranked = largest_first(np.array([[0.3, 0.5, 0.5 + 1e-14, 0.2], [0.5, 0.5 + 1e-8, 0.5, 0.1]]), 3)
+    assert ranked.tolist() == [[1, 2, 0], [1, 0, 2]]

@@ -114,6 +114,15 @@ def test_labels_keep_their_kind(tmp_path, labels):
     assert list(map(type, loaded.classes_.tolist())) == list(map(type, model.classes_.tolist()))
 
 
+@pytest.mark.parametrize("options", [{"class_weight": {0: 1, 1: 5, 2: 2.5}}, {"gate_margin": 5}, {"prune": 0}], ids=str)
+def test_a_file_that_is_saved_again_is_the_same(options, tmp_path):
+    X, y = load_iris(return_X_y=True)
+    paths = [tmp_path / "one.json", tmp_path / "two.json"]
+    save_model(FERLClassifier(random_state=0, **options).fit(X, y), paths[0])
+    save_model(load_model(paths[0]), paths[1])
+    assert paths[0].read_bytes() == paths[1].read_bytes()
+
+
 def test_parameters_that_json_has_no_type_for(tmp_path):
     X, y = load_iris(return_X_y=True, as_frame=True)
     words = [

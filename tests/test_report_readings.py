@@ -12,6 +12,7 @@ from ferl import FERLClassifier
 from ferl._models.nearest import nearest_changes
 from ferl._sklearn import check_rows
 from ferl._tell.reasons import read_reasons
+from ferl.editing import edit
 from ferl.report.content import summarise
 from ferl.report.judged_table import JudgedTable
 from ferl.report.page_form import numbers
@@ -69,6 +70,25 @@ def test_nearest_changes_of_wide_rules_are_those_of_python(n_classes, options):
                 assert abs(other["to"] - other["at"]) <= 0.05 * abs(other["at"] - other["value"]) * (1 + 1e-9)
             n_changes += 1
     assert n_changes > N_ROWS
+
+
+def test_changes_are_searched_along_features_that_similar_cases_alone_read():
+    rng = np.random.default_rng(0)
+    centre = rng.uniform(-3, 3, (24, 3))
+    own = rng.integers(24, size=300)
+    X, y = centre[own] + rng.normal(0, 0.15, (300, 3)), own % 2
+    clf = FERLClassifier(cases=True, max_rules=1, max_maps=None, random_state=0).fit(X, y)
+    model = edit(clf).drop(*clf.model_.numbers)  # the rules are gone, and the cases decide
+    assert not len(model.model_.condition_columns)
+    labels, n_found = model.predict(X), 0
+    for row, label, found in zip(X, labels, found_by_page(model, X[:40]), strict=False):
+        for change in found:
+            other = row.copy()
+            other[change["j"]] = change["to"]
+            assert model.predict(other[None])[0] == model.classes_[change["label"]] != label
+            n_found += 1
+    n_expected = sum(len(own) for own in changes_of_python(model.model_, X[:40]))
+    assert n_found >= 0.9 * n_expected > 10  # both try steps, of other widths
 
 
 @pytest.mark.parametrize("options", [{"kind": "deep"}, {"kind": "medium", "combination": "cautious"}], ids=str)

@@ -91,7 +91,7 @@ def _figures(n: int) -> list[dict[str, float]]:
     for seed in range(n):
         random = np.random.default_rng(seed)
         sets = measure_sets(population, random, seed)
-        lines.append({**sets, **measure_control(population, random, seed), **measure_edge(random)})
+        lines.append({**sets, **measure_control(population, random, seed)[0], **measure_edge(random)})
         lines[-1] |= measure_groups(population, random, seed) | measure_intervals(population, random, seed)
     return lines
 

@@ -48,7 +48,7 @@ Cases::Cases(std::vector<double> row, std::vector<std::int32_t> start, std::vect
   }
 }
 
-// The mean over the known columns of the distance in units.
+// The mean over the known columns that count of the distance in units.
 double Cases::distance(const double* x, std::ptrdiff_t stride, std::size_t index, double share) const {
   const double* row = row_.data() + index * n_columns();
   double sum = 0;
@@ -84,8 +84,10 @@ void Cases::find_nearest(const double* x, std::ptrdiff_t stride, std::size_t n, 
   const double least = nth_least(search.distance, n_places(), n_wanted, search.least);
   double size = 0;
   std::size_t n_known = 0;
-  for (std::size_t k = 0; k < d; ++k)
-    if (!std::isnan(units[k])) size += k < units_of_.n_numbers() ? std::abs(units[k]) : 0.0F, ++n_known;
+  for (std::size_t k = 0; k < units_of_.n_numbers(); ++k)
+    if (!std::isnan(units[k])) size += std::abs(units[k]);
+  for (std::size_t j = 0; j < d; ++j)  // a column that does not count changes nothing, known or not
+    n_known += units_of_.per_unit()[j] > 0 && !is_missing(x[static_cast<std::ptrdiff_t>(j) * stride]);
   const double rounding = static_cast<double>(d + 8) * 0x1p-23;
   const double most = least + rounding * (2 * least + 2 * size);
   const double share = 1.0 / static_cast<double>(std::max<std::size_t>(n_known, 1));

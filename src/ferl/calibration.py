@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize, minimize_scalar
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import NotFittedError
-from sklearn.isotonic import IsotonicRegression, isotonic_regression
+from sklearn.isotonic import IsotonicRegression
 
 from ferl._judge.promises import IsotonicMap, TemperatureMap
 from ferl._models.decision import AnyDecision, Decision
@@ -68,7 +69,10 @@ def fit_map(evidence: Evidence, codes: Ints, method: str, weight: Floats | None 
             "its classes."
         )
     fit = _fit_temperature if method == "temperature" else _fit_isotonic
-    return fit(evidence[known], codes[known], weights[known])
+    # Sums depend on the order of the rows by rounding, and where a search ends depends on that: one order for all.
+    keys = np.column_stack([*evidence.arrays().values(), codes, weights])[known]
+    order = np.flatnonzero(known)[np.lexsort(keys.T)]
+    return fit(evidence[order], codes[order], weights[order])
 
 
 def _fit_temperature(evidence: Evidence, codes: Ints, weight: Floats) -> TemperatureMap:
@@ -172,16 +176,56 @@ class VennAbers:
         return np.array([self._at(p // 2, bool(p % 2)) for p in places.tolist()]).reshape(-1, 2)[inverse]
 
     def _at(self, place: int, known: bool) -> Sequence[float]:
-        share, weight = self.share, self.weight
-        if not known:
-            share, weight = np.insert(share, place, 0.0), np.insert(weight, place, 0.0)
-        result, happened = [], share[place] * weight[place]
+        """Both probabilities of a row before the known score of a place, or at it."""
+        below, above = self._pooled
+        result = []
         for one in (0.0, 1.0):
-            more, total = share.copy(), weight.copy()
-            total[place] += 1
-            more[place] = (happened + one) / total[place]
-            result.append(float(isotonic_regression(more, sample_weight=total)[place]))
+            total = one + (self.share[place] * self.weight[place] if known else 0.0)
+            weight = 1.0 + (self.weight[place] if known else 0.0)
+            left, right = place, len(self.score) - place - known
+            # The pool of the new row takes in its neighbours as long as these are out of order.
+            while True:
+                if left and below[left].share >= total / weight:
+                    total, weight, left = below[left].joined(total, weight)
+                elif right and above[right].share <= total / weight:
+                    total, weight, right = above[right].joined(total, weight)
+                else:
+                    break
+            result.append(total / weight)
         return result
+
+    @cached_property
+    def _pooled(self) -> tuple[list[_Pool], list[_Pool]]:
+        """The last pool of the isotonic regression of the first n scores, for each n; and of the last n from above."""
+        share, weight = self.share.tolist(), self.weight.tolist()
+        return _last_pools(share, weight, 1), _last_pools(share[::-1], weight[::-1], -1)
+
+
+class _Pool(NamedTuple):
+    """Scores next to each other that share one probability, and the number of scores before them."""
+
+    total: float
+    weight: float
+    before: int
+
+    @property
+    def share(self) -> float:
+        return self.total / self.weight
+
+    def joined(self, total: float, weight: float) -> tuple[float, float, int]:
+        """The pool with more; and what comes before it."""
+        return self.total + total, self.weight + weight, self.before
+
+
+def _last_pools(share: list[float], weight: list[float], sign: int) -> list[_Pool]:
+    """The last pool of the isotonic regression of the first n shares, for n = 0, 1, ...; ``sign``: -1, falling."""
+    pools = [_Pool(0.0, 1.0, 0)]
+    for before, (own, count) in enumerate(zip(share, weight, strict=True)):
+        total, n = own * count, count
+        while before and sign * (pools[before].share - total / n) >= 0:
+            total, n, before = pools[before].joined(total, n)
+        pools.append(_Pool(total, n, before))
+    return pools
 
 
 class CalibratedFERL(ClassifierMixin, Wrapper):

@@ -474,7 +474,8 @@ class FERLClassifier(FERLEstimator[RuleModel]):
         Returns
         -------
         SimilarCases
-            With ``to_frame``; ``print`` it for text, or look at it in a notebook.
+            With ``to_frame``; ``print`` it for text, or look at it in a notebook. A row without any value that counts
+            is at distance 0 from all cases, which then come in the order of their numbers.
 
         Examples
         --------
@@ -490,6 +491,11 @@ class FERLClassifier(FERLEstimator[RuleModel]):
         if model.cases is None:
             why = "it was fitted with cases=False" if model.case_choice is None else f"they are {model.case_choice}"
             raise ValueError(f"The model keeps no cases: {why}. Fit with cases=True on rows that they help with.")
+        if not model.cases.read_columns:
+            raise ValueError(
+                "No feature counts in the distance of cases, as all of them were forbidden: no case is more similar to "
+                "a row than another, and the cases add nothing."
+            )
         if isinstance(n, bool) or not isinstance(n, Integral) or n < 1:
             raise ValueError(f"n is {n!r}; it must be a number of cases, at least 1.")
         return similar_cases(model, self._rows(X), int(n), n_threads(self.n_jobs))

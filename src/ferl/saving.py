@@ -236,5 +236,5 @@ def _class_weight(pairs: list[Any]) -> dict[Any, float]:
             raise ModelFileError(
                 f"parameters.class_weight has the weight {shown(pair[1])}; it must be a number from 0 on."
             )
-        result[pair[0]] = float(pair[1])
+        result[pair[0]] = pair[1]  # 5 stays 5, so that the file is the same when it is saved again
     return result

@@ -18,10 +18,11 @@ Floats = NDArray[np.float64]
 def distances(x: Floats, cases: Floats, centre: Floats, unit: Floats, is_category: NDArray[np.bool_]) -> Floats:
     """Distance of a row from each case: the mean over its known columns of the difference in units.
 
-    A missing number of a case counts as the centre, a missing category as a category like no other.
+    A column whose unit is infinite does not count. A missing number of a case counts as the centre, a missing category
+    as a category like no other.
     """
     filled = np.where(np.isnan(cases) & ~is_category, centre, cases)
-    known = ~np.isnan(x)
+    known = ~np.isnan(x) & np.isfinite(unit)
     away = np.where(is_category, x != filled, np.abs(x - filled)) / unit
     return np.where(known, away, 0.0).sum(axis=1) / max(known.sum(), 1)
 

@@ -32,7 +32,7 @@ from ferl._models.tree import FuzzyTree, Profile
 from ferl._models.tree_model import TreeModel
 from ferl._tables import codes_of, refuse_extreme_scales
 from ferl._util.arrays import Floats, Ints
-from ferl._util.text import shown
+from ferl._util.text import counted, shown
 from ferl._util.threads import n_threads
 
 _KEY_SEED = 0  # of the keys by which a block's exemplars are drawn: the same rows whatever came before
@@ -64,8 +64,8 @@ def update_rules(model: RuleModel, settings: RuleSettings, block: Block) -> tupl
     """Rules that have learned from one more block of rows, and how the block differs; as :func:`update_tree`."""
     if model.history:
         raise ValueError(
-            f"The rules were changed by hand ({len(model.history)} times), and partial_fit would move all weights "
-            "again. Learn first and edit then, or fit anew."
+            f"The rules were changed by hand ({counted(len(model.history), 'edit')}), and partial_fit would move all "
+            "weights again. Learn first and edit then, or fit anew."
         )
     model = with_some_curvature(model)
     known, n_most = _known(block, model.tree), n_candidates(settings, block.X.shape[1])

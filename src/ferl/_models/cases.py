@@ -212,6 +212,10 @@ class Cases(Terms):
         """The columns that count in the distance."""
         return np.flatnonzero(self.per_unit > 0).tolist()
 
+    def can_compare(self, row: Floats) -> bool:
+        """Whether a row, shape (n_columns,), has a value that counts; else all cases are equally near."""
+        return not np.isnan(row[self.read_columns]).all()
+
     def keep(self, kept: Bools) -> Cases | None:
         """Some of the cases alone; None where that is none."""
         if not kept.any():
@@ -229,7 +233,8 @@ class Cases(Terms):
         index : ndarray of shape (n_samples, n)
             Cases, for each row.
         """
-        cases, is_number, known = self.row[index], self.n_categories == 0, ~np.isnan(rows)
+        cases, is_number = self.row[index], self.n_categories == 0
+        known = ~np.isnan(rows) & (self.per_unit > 0)
         kept = np.where(np.isnan(cases) & is_number, self.centre, cases)
         away = np.where(is_number, np.abs(rows[:, None] - kept), rows[:, None] != kept)
         share = self.per_unit * known / np.maximum(known.sum(axis=1, keepdims=True), 1)

@@ -108,8 +108,8 @@ def _(
 
 def _similar(model: RuleModel, row: Floats, balance: Balance, best: int, rival: int | None) -> dict[str, Any]:
     """What the most similar known cases were, where the model has some."""
-    if model.cases is None or rival is None or np.isnan(row[0, model.cases.read_columns]).all():
-        return {}  # a row without values is like no case more than like another
+    if model.cases is None or rival is None or not model.cases.can_compare(row[0]):
+        return {}
     added = next(item for part, item in balance.between(best, rival).moved if part.feature == CASES_NAME)
     return {"cases": (case_line(model, row, best, added),), "similar": similar_cases(model, row, N_SIMILAR, 1)}
 
@@ -582,7 +582,9 @@ def read_balance(model: RuleModel, row: Floats, values: list[Any]) -> Balance:
     if model.cases is not None:
         best = int(scores.argmax())
         count, n = nearest_classes(model, row, best)
-        value = f"{count} of {n} {spoken(model.labels[best])}"
+        value = (
+            f"{count} of {n} {spoken(model.labels[best])}" if model.cases.can_compare(row[0]) else "all equally near"
+        )
         parts.append(FeatureWeight(CASES_NAME, value, tuple(here[-2]), tuple(usual[-2]), None, None))
     n_drawn = model.n_rules + model.n_curves + model.n_maps
     pictures = tuple(contributions[model.n_rules : n_drawn].sum(axis=0).tolist())

@@ -14,7 +14,7 @@ from ferl._models.rule_model import RuleModel
 from ferl._models.shapes import Curve
 from ferl._tell.curves import read_score_table
 from ferl._tell.statements import Style, in_sentence, reader_names
-from ferl._util.arrays import Floats
+from ferl._util.arrays import Floats, Ints
 from ferl._util.text import category_text, cut, number_text, one_line, shown
 
 AGAINST = ("average", "best")
@@ -73,7 +73,7 @@ def read_reasons(
     style, unit = Style(model, names, [in_sentence(label) for label in labels]), points_to_double / math.log(2)
     lost = costs.beside_average(rows) if against == "average" else costs.beside_best(rows)
     lost = lost[:, : model.n_features]  # similar cases are no feature
-    order = np.argsort(-lost, axis=1, kind="stable")[:, :n]
+    order = largest_first(lost, n)
     compared = "average" if against == "average" else "the best"
     return [
         tuple(
@@ -83,6 +83,28 @@ def read_reasons(
         )
         for row, cost, chosen in zip(rows, lost, order, strict=True)
     ]
+
+
+def largest_first(values: Floats, n: int) -> Ints:
+    """Indices of the ``n`` largest values of each row; among values that differ by rounding, the first one is first.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_rows, n_values)
+        Values.
+    n : int
+        How many; at most all.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n)
+    """
+    left, rows = values.copy(), np.arange(len(values))
+    found = np.empty((len(values), min(n, values.shape[1])), dtype=np.int32)
+    for place in found.T:
+        place[:] = (left > left.max(axis=1, keepdims=True) - _NOTHING).argmax(axis=1)
+        left[rows, place] = -np.inf
+    return found
 
 
 def _compared(model: RuleModel, positive: Any, rival: Any) -> tuple[int, int | None]:

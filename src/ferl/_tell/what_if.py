@@ -12,7 +12,7 @@ from ferl._tables import OneRow, read_row, with_derived
 from ferl._tell.explain import explain
 from ferl._tell.explanation import LEAST_SHOWN, MAX_PROBABLE, Explanation, odds_text, odds_value
 from ferl._tell.page import Readable, Section, Table
-from ferl._util.text import feature_index, listed, percent_text, plain, spoken, value_text
+from ferl._util.text import NumberInWords, feature_index, listed, percent_text, plain, spoken, value_text
 
 
 @dataclass(frozen=True)
@@ -169,8 +169,11 @@ def _is_outside(model: Model, feature: int, value: float) -> bool:
 
 def _with_values(model: Model, one: OneRow, other: Mapping[int, Any]) -> OneRow:
     """The row with other values of some features; the others stay as they are."""
-    read = read_row(model.schema, model.derived, [other.get(f) for f in range(model.n_features)])
+    # Dates of explanations are days, as the model reads them.
+    days = {f: own for f, own in other.items() if model.column_kinds[f].is_date and isinstance(own, NumberInWords)}
+    read = read_row(model.schema, model.derived, [None if f in days else other.get(f) for f in range(model.n_features)])
     values = one.values[:, : model.n_features].copy()
     values[:, list(other)] = read.values[:, list(other)]
+    values[:, list(days)] = list(days.values())
     unseen = {f: value for f, value in one.unseen.items() if f not in other} | read.unseen
     return OneRow(with_derived(values, model.derived), unseen)

@@ -38,7 +38,9 @@ def n_threads(n_jobs: int | None) -> int:
     """
     if n_jobs == 0:
         raise ValueError("n_jobs is 0; use None for one thread, -1 for all cores, or a positive number of threads.")
-    wanted = 1 if n_jobs is None else min(n_jobs, 1024) if n_jobs > 0 else max(1, _cores() + 1 + n_jobs)
+    if n_jobs is None:  # the environment is read in a microsecond, a tenth of what one row takes
+        return 1
+    wanted = min(n_jobs, 1024) if n_jobs > 0 else max(1, _cores() + 1 + n_jobs)
     limit = os.environ.get("OMP_NUM_THREADS", "")
     # The variable may also hold a list for nested OpenMP regions, or an empty value; those set no limit here.
     return min(wanted, int(limit)) if limit.isdecimal() and int(limit) > 0 else wanted

@@ -44,7 +44,7 @@ from ferl.export.program import (
 )
 
 _LARGEST_EXACT = 2**53  # the integers up to here are doubles
-_NOTHING_ADDED = 1e-9  # what a feature adds: less is no reason
+_NOTHING_ADDED = 1e-9  # what a feature adds: less is no reason, and no difference
 _FAR = 1e150  # in far distances; its square is still a number
 
 
@@ -550,7 +550,9 @@ def _add_reasons(model: RuleModel, columns: Columns, n: int, terms: list[Term], 
             chosen = as_value(-1.0)
         else:
             most = program.keep(largest(result))
-            is_most = [Value("and", (item.equals(most), item > _NOTHING_ADDED)) for item in result]
+            # Of features that add equally much the first one: their sums differ by rounding.
+            least = program.keep(most - _NOTHING_ADDED)
+            is_most = [Value("and", (item > least, item > _NOTHING_ADDED)) for item in result]
             first = program.keep(_first(is_most, -1.0))
             chosen = program.keep(choose(first < 0.0, -1.0, entry([*features], program.keep(largest([first, 0.0])))))
             result = [program.keep(choose(first.equals(float(k)), -1.0, item)) for k, item in enumerate(result)]

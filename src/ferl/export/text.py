@@ -486,7 +486,9 @@ def _derived_lines(model: Model, names: Sequence[str]) -> list[str]:
         if isinstance(derived, DateInRange):
             lines.append(f"{start}a date outside {_range((derived.first, derived.last))} counts as missing")
         elif isinstance(derived, KnownDate):
-            lines.append(f"{start}a date before or after {_range((derived.first, derived.last))} counts as the nearest of both")
+            lines.append(
+                f"{start}a date before or after {_range((derived.first, derived.last))} counts as the nearest of both"
+            )
         elif isinstance(derived, DatePart):
             lines.append(f"{start}its {derived.part}")
         else:

@@ -409,7 +409,9 @@ def add_derived(graph: Graph, derived: Derived, values: Value) -> Value:
         table = np.array([*derived.evidence[:n], 0.0, derived.evidence[n]])
         return graph("Gather", table, graph.cast(code, "int64"), axis=0)
     if isinstance(derived, DateInRange):
-        inside = graph("And", graph("GreaterOrEqual", values, derived.first), graph("LessOrEqual", values, derived.last))
+        inside = graph(
+            "And", graph("GreaterOrEqual", values, derived.first), graph("LessOrEqual", values, derived.last)
+        )
         return graph("Where", inside, values, np.nan)
     if isinstance(derived, KnownDate):
         return graph("Where", graph("IsNaN", values), np.nan, graph.between(values, derived.first, derived.last))

@@ -152,6 +152,7 @@ class View:
                 "full_name": shown_line(names[j]),
                 "kind": "number" if schema.categories[j] is None else "category",
                 "n_uses": sum(use[j] for use in uses.values()),
+                "is_read": j in model.read_features,
                 "uses": {name: item[j] for name, item in uses.items()},
                 "importance": float(importance[j]),
             }

@@ -3,6 +3,8 @@
 
 const ferlChanges = (() => {
   const N_INSIDE = 8; // values that are tried between two corners, where answers are not linear there
+  const N_STEPS = 64; // values that are tried on either side where similar cases vote, of few cases
+  const MANY_CASES = 1e5; // values of all cases that are many
   const NEXT_TO = 1e-9; // of an interval, next to its ends: memberships may jump
   const N_HALVINGS = 80;
   const OVERSHOOT = 0.05; // of a change, that rounding to fewer digits may add
@@ -15,7 +17,7 @@ const ferlChanges = (() => {
   function nearest(engine, features, values) {
     const label = engine.briefly(values).label, inside = engine.isLinear ? 0 : N_INSIDE, result = [];
     features.forEach((feature, j) => {
-      if (feature.n_uses === 0 || Number.isNaN(values[j])) return;
+      if (!feature.is_read || Number.isNaN(values[j])) return;
       const line = { engine, values, label, j, feature };
       const change = feature.kind === "category" ? otherCategory(line) : feature.words || isBit(feature, values[j]) ? otherStep(line) : otherNumber(line, inside);
       if (change) result.push({ ...change, j, value: values[j] });
@@ -31,7 +33,7 @@ const ferlChanges = (() => {
   // How much a search has to do: values that are tried, nodes that each of them fires, classes.
   function cost(engine, features) {
     const nValues = features.reduce((sum, item, j) => sum + (item.levels ?? engine.model.corners[j]).length, 0);
-    return nValues * (engine.isLinear ? 3 : N_INSIDE + 3) * engine.size * engine.nClasses;
+    return nValues * (engine.isLinear ? 3 : N_INSIDE + 3) * engine.size * engine.nClasses + features.length * (engine.caseWork ?? 0);
   }
 
   function at(line, value) {
@@ -84,8 +86,9 @@ const ferlChanges = (() => {
   // The first value with another label, going from a start through the corners ahead to the end of the range.
   function firstFlip(line, start, ahead, end, inside) {
     if (start === end) return null;
+    const { caseWork } = line.engine, isFine = caseWork > 0 && caseWork <= MANY_CASES; // votes bend where no corner is
     let near = start;
-    for (const far of tried(start, ahead, end, inside)) {
+    for (const far of tried(start, ahead, end, isFine ? Math.max(inside, Math.ceil(N_STEPS / (ahead.length + 1))) : inside)) {
       if (at(line, far).label !== line.label) return halved(line, near, far);
       near = far;
     }

@@ -360,6 +360,7 @@ const ferlEngine = (() => {
 
     // The most similar cases: their numbers, classes and values.
     similar(row, n) {
+      if (!this.perUnit.some((item, j) => item > 0 && !isMissing(row[j]))) return []; // all cases are equally near
       const { start, place, label } = this.form, result = [];
       for (const { index } of this.nearest(row, n))
         for (let item = start[index]; item < start[index + 1]; ++item) result.push({ place: place[item], label: label[item], values: this.row[index] });
@@ -388,7 +389,12 @@ const ferlEngine = (() => {
       this.novelty = model.novelty.measure === "neighbour" ? new Neighbours(this) : new Residual(this);
     }
 
-    // The most similar known cases of a row; none where the model has no cases.
+    // Number of values that one search for similar known cases reads; 0 where the model has none.
+    get caseWork() {
+      return this.terms.reduce((sum, own) => sum + (own instanceof CaseTerms ? own.row.length * own.perUnit.length : 0), 0);
+    }
+
+    // The most similar known cases of a row; none where the model has no cases, or where all are equally near.
     similar(values, n) {
       const item = this.terms.find((block) => block instanceof CaseTerms);
       return item ? item.similar(this.withDerived(values), n) : [];

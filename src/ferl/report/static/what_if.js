@@ -420,9 +420,10 @@ const ferlPage = (() => {
     const steps = order.slice(0, MOST_MOVES).map((j) =>
       ({ name: features[j].name, value: valueText(j), size: moves[j], key: `moves-${j}` }));
     const n = features.length, cases = engine.similar ? engine.similar(state.values, N_COUNTED) : [];
-    if (cases.length) {
+    if (engine.caseWork > 0) {
       const same = cases.filter((item) => item.label === towards).length;
-      steps.push({ name: "similar known cases", value: `${same} of ${cases.length} ${classes[towards]}`, size: apart(answer.featureContributions[n]) - usual[n], key: "moves-cases" });
+      const value = cases.length ? `${same} of ${cases.length} ${classes[towards]}` : "all equally near";
+      steps.push({ name: "similar known cases", value, size: apart(answer.featureContributions[n]) - usual[n], key: "moves-cases" });
     }
     const hidden = order.slice(MOST_MOVES);
     if (hidden.length)
