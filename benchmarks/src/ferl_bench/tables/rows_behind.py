@@ -452,7 +452,10 @@ def _cost_section(repeats: int, step: Step) -> Finding:
     for name, part in ((f"{N_FITTED:,}", slice(N_FITTED)), (f"{n_rows:,}", slice(None))):
         shares[name] = min(share_of_products(X[part], y[part]) for _ in range(repeats))
     rows = [
-        *([f"predict_evidence / predict_proba, {name}", f"{own:.2f}", f"{MOST_COST:g}"] for name, own in ratios.items()),
+        *(
+            [f"predict_evidence / predict_proba, {name}", f"{own:.2f}", f"{MOST_COST:g}"]
+            for name, own in ratios.items()
+        ),
         *(
             [f"sums of products, % of a fit of {n} rows", f"{100 * own:.1f}", f"{MOST_SHARE:g}"]
             for n, own in shares.items()
