@@ -452,13 +452,6 @@ def _cost_section(repeats: int, step: Step) -> Finding:
     for name, part in ((f"{N_FITTED:,}", slice(N_FITTED)), (f"{n_rows:,}", slice(None))):
         shares[name] = min(share_of_products(X[part], y[part]) for _ in range(repeats))
     rows = [
-<<<<<<< HEAD
-=======
-        *(
-            [f"predict_evidence / predict_proba, {name}", f"{own:.2f}", f"{MOST_COST:g}"]
-            for name, own in ratios.items()
-        ),
->>>>>>> evidence
         *(
             [f"predict_evidence / predict_proba, {name}", f"{own:.2f}", f"{MOST_COST:g}"]
             for name, own in ratios.items()
