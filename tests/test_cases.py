@@ -516,6 +516,15 @@ def test_a_forbidden_feature_counts_in_no_distance(of_mixed: tuple[FERLClassifie
         assert np.array_equal(forbidden.predict_proba(X), forbidden.predict_proba(other)), name
 
 
+def test_cases_of_tiny_units_can_be_saved(tmp_path: Path) -> None:
+    x = np.random.default_rng(0).normal(size=60)
+    X = np.column_stack([x * 1e-160, x])
+    clf = FERLClassifier(cases=True, random_state=0).fit(X, x > 0)
+    assert clf.n_cases_ > 0
+    save_model(clf, tmp_path / "model.json")
+    assert (load_model(tmp_path / "model.json").predict_proba(X) == clf.predict_proba(X)).all()
+
+
 def test_columns_that_do_not_count_change_no_bit(of_mixed: tuple[FERLClassifier, pd.DataFrame, Any]) -> None:
     clf, X, _ = of_mixed
     for name in ("a", "colour", "day"):

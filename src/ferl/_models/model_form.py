@@ -36,6 +36,7 @@ LABEL_DTYPES = (
 )
 # Largest mean of a feature: what a table may hold (see ferl._tables), with room for rounding. Squares are finite.
 LARGEST_MEAN = 1.001e150
+LARGEST_PER_UNIT = 1e154  # of columns that hardly vary; times a value it is finite
 LARGEST = 1e100  # weight, curvature and ridge: sums and squares are finite
 ROUNDING = 1e-9  # that sums of shares may have
 
@@ -105,7 +106,7 @@ CASES = Object.of(
     weight=Numbers(("cases",), 0.0, LARGEST),
     place=Integers("cases", low=-1),
     centre=Numbers(("columns",), -LARGEST_MEAN, LARGEST_MEAN),
-    per_unit=Numbers(("columns",), 0.0, LARGEST_MEAN),
+    per_unit=Numbers(("columns",), 0.0, LARGEST_PER_UNIT),
     strength=Numbers((len(N_NEAREST),), 0.0, LARGEST),
     usual=Numbers(("classes",), -LARGEST, LARGEST),
 )
