@@ -372,7 +372,7 @@ def test_export_text_reads_as_rules(iris):
     clf = FERLTreeClassifier("deep", random_state=0, max_rules=3).fit(*iris)
     text = export_text(clf, feature_names=["a", "b", "c", "d"], decimals=1)
     assert text.count("if ") == text.count("then ") == 3
-    assert "support" in text
+    assert "applies to" in text
     assert "... and 2 more rules" in export_text(clf, max_rules=1).splitlines()
     assert "then setosa" in export_text(clf, class_names=["setosa", "versicolor", "virginica"])
     assert max(map(len, export_text(clf, width=40).splitlines())) <= 40

@@ -246,7 +246,7 @@ def test_what_somebody_has_corrected_is_not_to_be_corrected_again(fitted):
     assert "has white" not in {one.concept for one in second}
     assert fitted.corrections(X[:1], known=dict.fromkeys(NAMES, 1)) == [()]
     assert not fitted.explain(X[:1], known=dict.fromkeys(NAMES, 1)).corrections
-    with pytest.raises(ValueError, match="n is 0; ask for one"):
+    with pytest.raises(ValueError, match="n is 0; it must be at least 1"):
         fitted.corrections(X, n=0)
 
 

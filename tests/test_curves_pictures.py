@@ -148,6 +148,6 @@ def test_plots_draw_steps_without_dots_and_maps_by_their_cells(clf):
 def test_stories_of_missing_values_name_their_weight_in_curves(clf, table):
     row = table[0].iloc[[0]].assign(hours=np.nan)
     told = " ".join(str(clf.explain(row, details=True)).split())
-    assert "Missing: hours. Rules on it fire" in told
+    assert "Missing: hours. Rules on it count as they do for the average training row." in told
     assert "Curves and maps have a weight for missing values." in told
     assert re.search(r"hours missing: [x/] [\d.]+, the product of The (curve|map with \w+): [x/] \d", told)

@@ -321,7 +321,7 @@ def test_wrong_parameters_are_refused(given, message):
 
 
 def test_trees_have_no_reasons_and_no_level():
-    with pytest.raises(ValueError, match="this is a tree, which adds nothing up"):
+    with pytest.raises(ValueError, match="this is a tree, whose evidence does not add up"):
         export_sql(fitted("tree deep"), reasons=2)
     with pytest.raises(ValueError, match="sets of trees have no level"):
         export_sql(fitted("tree deep"), level=0.9)

@@ -60,7 +60,7 @@ def test_bad_calls_are_refused():
     clf = FERLClassifier(random_state=0).fit(X, y)
     with pytest.raises(ValueError, match="max_features is 0"):
         plot_novelty(clf, X[0], max_features=0)
-    with pytest.raises(ValueError, match="does not know how novel"):
+    with pytest.raises(ValueError, match="has no novelty of training rows to compare with"):
         plot_novelty_of_rows(FERLClassifier(n_exemplars=0, random_state=0).fit(X, y), X)
     with pytest.raises(TypeError, match="plot_novelty got a str"):
         plot_novelty("clf", X[0])

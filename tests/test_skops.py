@@ -42,6 +42,7 @@ def models() -> dict[str, tuple[Any, Any, Any]]:
         "few rules in words": (FERLClassifier(words=True, random_state=0), mixed.frame, mixed.y),
         "an expert's words": (FERLTreeClassifier("compact", words=words, random_state=0), X, y),
         "curves, maps and derived columns": (FERLClassifier(random_state=0), *journeys()),
+        "a date as a number": (FERLClassifier(random_state=0), journeys()[0], journeys()[0]["day"] > "2019-02-01"),
         "mixed": (FERLTreeClassifier("medium", missing_conditions=True, random_state=0), mixed.frame, mixed.y),
         "mixed words": (FERLTreeClassifier("compact", random_state=0), mixed.frame, mixed.y),
         "pipeline": (make_pipeline(StandardScaler(), FERLTreeClassifier("medium", random_state=0)), X, y),

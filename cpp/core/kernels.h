@@ -62,39 +62,27 @@ struct ExemplarQuery {
   const float* mismatch;  // [feature]; not read for numbers
   std::size_t n_numbers, n_features;
   bool has_missing;  // some features of x, which do not count
-  // Features in bytes, a group of them in each word, and the bytes that no missing feature belongs to. `x` has zeros
-  // behind its last feature, up to a whole number of vectors.
+  // Features in bytes, a group of them in each word, and the bytes that are not of missing ones.
   const std::uint64_t *code, *known;
   double slack;  // what distances between codes may exceed true ones by, in steps, for x's part in it
 };
 
-// Exemplars in bytes. A byte counts the steps of a feature, or of a sum of features where these are many; no distance
-// between two sums is above the distance in all of their features. So a distance between codes, less what they may be wrong
-// by, is never above the true one. It excludes nearly all exemplars, in a fraction of the time.
+// Exemplars in bytes: a distance between codes, less what they may be wrong by, is never above the true one. So it tells
+// of most exemplars that they are not the nearest, in a fraction of the time.
 inline constexpr int kCodesInGroup = 8;
 inline constexpr double kMostSteps = 127;  // that a code counts on either side of the centre, whose code is:
 inline constexpr std::uint8_t kCodeOfZero = 128;
-inline constexpr double kFarthestSteps = 512;  // of one feature: sums of any features stay exact enough
-inline constexpr std::int16_t kMostCode = 32766, kNoCode = 32767;  // the largest distance, and one of no exemplar
 struct CodeView {
-  const std::uint8_t* code;  // [vector of exemplars][group of codes][code_place(lane) + code in the group]
-  const float* mismatch;     // [feature, padded]: as in ExemplarQuery, but zero for numbers and padding
-  std::size_t n_groups;      // no sum over their codes is above kMostCode
-  std::size_t n_padded;      // features of an exemplar, and zeros up to a multiple of eight
-  double per_step;           // one over the distance that a step of a code stands for
-  double slack;              // what distances between codes may exceed true ones by, in steps, for the exemplars' part
-  double rounding;           // of distances in single precision, relative
-};
-
-// A code is the sum of one feature of each layer: features come one after the other, and layers, too.
-struct CodePlan {
-  std::size_t n_layers, n_groups;
-  double per_step;
+  const std::uint8_t* code;    // [vector of exemplars][group of features][code_place(lane) + feature in the group]
+  const std::uint16_t* slack;  // [vector of exemplars][lane], in steps
+  std::size_t n_groups;        // no sum over their features has more than 16 bits
+  double per_step;             // one over the distance that a step of a code stands for
+  double rounding;             // of distances in single precision, relative
 };
 
 // Sums of eight bytes take 64 bits, of which 16 are used: where the codes of a lane must lie for the sums of four
 // registers to make one register of 16-bit sums, lane by lane.
-inline std::size_t code_place(std::size_t lane) { return (lane % 8 / 2 * 4 + lane / 8 * 2 + lane % 2) * kCodesInGroup; }
+inline std::size_t code_place(std::size_t lane) { return (lane % 4 * 4 + lane / 4) * kCodesInGroup; }
 
 // Rows of which each is compared with one of them. Callers ignore the lanes after the last row.
 struct LaneTable {
@@ -145,13 +133,13 @@ struct Kernels {
   // values - centre, times per_unit, no further than `farthest` from zero.
   void (*to_units)(const double* values, std::ptrdiff_t stride, std::size_t n, const double* centre,
                    const double* per_unit, double farthest, float* out);
-  // Codes of a row in units, [group]. Returns the largest error of distances from them, in steps: sums beyond kMostSteps
-  // are farther away than their codes, from every code. What is missing counts as zero. `units` has zeros behind the last
-  // feature, up to a whole number of vectors.
-  double (*encode)(const float* units, const CodePlan& plan, std::uint64_t* code);
+  // Codes of n numbers in units, [group]; the last group is filled with the code of zero. Returns the largest error of
+  // distances from them, in steps. Numbers beyond kMostSteps are farther away than their codes, from every code.
+  // `units` can be read up to a whole number of vectors. What is missing gets any code.
+  double (*encode)(const float* units, std::size_t n, double per_step, std::size_t n_groups, std::uint64_t* code);
   // The nearest of the exemplars in the vectors [begin, begin + n) and of `best`, which may be kNoExemplar: the bits of
   // its distance, which order as it does, above its index, vector * kFloatLanes + lane. Smaller is nearer. `units`:
-  // [vector of exemplars][feature][lane] where there are no codes, [exemplar][feature, padded] where there are.
+  // [vector of exemplars][feature][lane] where there are no codes, [exemplar][feature] where there are.
   std::uint64_t (*nearest_exemplar)(const ExemplarQuery& query, const float* units, const CodeView& codes,
                                     std::size_t begin, std::size_t n, std::uint64_t best);
   // The distances from the cases in n vectors, in single precision; `lanes`: [vector][column][lane], `out`: [case].

@@ -9,8 +9,8 @@
 
 namespace ferl {
 
-// A code counts steps from the centre, of one length for all features, as far as a byte reaches; the features of a wide
-// table share codes. Of a category only the parity counts: different ones are different categories.
+// A number's code counts steps from the centre, of one length for all features, as far as a byte reaches. For a
+// category only the parity of the code counts: different codes are different categories.
 class ExemplarCodes {
  public:
   ExemplarCodes() = default;
@@ -20,26 +20,20 @@ class ExemplarCodes {
 
   // Words of codes that a row takes.
   std::size_t n_groups() const { return n_groups_; }
-  // Floats that an exemplar takes, zeros behind its features among them.
-  std::size_t n_padded() const { return mismatch_.size(); }
-  CodeView view() const {
-    return {code_.data(), mismatch_.data(), n_groups_, n_padded(), per_step_, slack_, rounding_};
-  }
+  CodeView view() const { return {code_.data(), slack_.data(), n_groups_, per_step_, rounding_}; }
 
-  // Floats that a row takes: zeros behind its features up to here are read, too.
-  std::size_t n_read() const;
-  // The codes of a row in units, its features in the order of the lanes, [group], and the largest error of distances from
-  // it, in steps. `known`, if not null: the bytes that no missing feature belongs to.
+  // The codes of a row in units, its features in the order of the lanes, [group], and the largest error of
+  // distances from it, in steps. `known`, if not null: the bytes of the features that are not missing.
   double encode(const float* units, std::uint64_t* code, std::uint64_t* known) const;
 
  private:
-  // What the codes sum up of a feature: a number itself, of a category its parity.
-  float summand(std::size_t feature, float units) const;
+  std::uint8_t category_code(std::size_t k, float category) const;
 
-  std::size_t n_numbers_ = 0, n_features_ = 0, n_groups_ = 0, n_layers_ = 0;
-  double per_step_ = 0, slack_ = 0, rounding_ = 0;
-  AlignedVector<float> mismatch_;     // as in CodeView
-  AlignedVector<std::uint8_t> code_;  // as in CodeView
+  std::size_t n_numbers_ = 0, n_coded_ = 0, n_groups_ = 0;  // features
+  double per_step_ = 0, rounding_ = 0;
+  std::vector<std::uint8_t> mismatch_;  // [feature]
+  AlignedVector<std::uint8_t> code_;    // as in CodeView
+  AlignedVector<std::uint16_t> slack_;  // as in CodeView
 };
 
 }  // namespace ferl

@@ -47,10 +47,11 @@ Exemplars::Exemplars(std::vector<double> row, const NodeId* exemplar, std::size_
   if (std::any_of(group_.begin(), group_.end(), has_many))
     codes_ = ExemplarCodes(units_, n_numbers, units_of_.mismatch());
   if (codes_.n_groups() > 0) {  // few exemplars are measured, one by one
-    AlignedVector<float> by_exemplar(index_.size() * codes_.n_padded(), 0.0F);
-    for (std::size_t i = 0; i < index_.size(); ++i)
+    AlignedVector<float> by_exemplar(units_.size());
+    for (std::size_t v = 0; v < index_.size() / kFloatLanes; ++v)
       for (std::size_t k = 0; k < d; ++k)
-        by_exemplar[i * codes_.n_padded() + k] = units_[(i / kFloatLanes * d + k) * kFloatLanes + i % kFloatLanes];
+        for (std::size_t lane = 0; lane < kFloatLanes; ++lane)
+          by_exemplar[(v * kFloatLanes + lane) * d + k] = units_[(v * d + k) * kFloatLanes + lane];
     units_ = std::move(by_exemplar);
   }
   for (std::size_t k = 0; k < row_.size(); ++k)
@@ -59,7 +60,7 @@ Exemplars::Exemplars(std::vector<double> row, const NodeId* exemplar, std::size_
 
 void Exemplars::distance(const Tree& tree, const MatrixView& x, int n_threads, std::size_t n_out, double* out) const {
   const std::size_t d = units_of_.n_columns(), n_groups = codes_.n_groups();
-  const std::size_t stride = std::max((d + kFloatLanes - 1) / kFloatLanes * kFloatLanes, codes_.n_read());
+  const std::size_t stride = (d + kFloatLanes - 1) / kFloatLanes * kFloatLanes;  // whole vectors
   const CodeView codes = codes_.view();
   const auto nearest = kernels().nearest_exemplar;
   over_blocks(x, n_threads, [&](const Block& block, Levels& level) {

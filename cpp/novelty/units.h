@@ -48,9 +48,8 @@ class Units {
  private:
   Scale scale_;
   std::size_t n_numbers_ = 0;
-  std::vector<std::size_t> column_;        // numbers first
-  std::vector<double> centre_, per_unit_;  // of the numbers, in this order
-  std::vector<float> mismatch_;            // in this order
+  std::vector<std::size_t> column_;  // numbers first
+  std::vector<float> mismatch_;      // in this order
 };
 
 }  // namespace ferl

@@ -92,7 +92,15 @@ _MODULES = {
 _HOME = {name: f"ferl.{module}" for module, names in _MODULES.items() for name in names}
 
 
+# Packages that people reach by their names after `import ferl`, as in ferl.plot.plot_shapes(clf).
+_PACKAGES = frozenset(
+    "abstention calibration concepts conformal dask editing export interop metrics onnx plot report streaming words".split()
+)
+
+
 def __getattr__(name: str) -> Any:
+    if name in _PACKAGES:
+        return import_module(f"ferl.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'ferl' has no attribute {name!r}")
     return getattr(import_module(_HOME[name]), name)

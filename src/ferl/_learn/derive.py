@@ -181,7 +181,7 @@ def calendar_copies(features: Sequence[int], x: Floats) -> list[int]:
     ----------
     features : sequence of int
         Columns of dates.
-    x : ndarray of shape (n_rows, n_columns)
+    x : ndarray of shape (n_samples, n_columns)
         Rows in a random order, of which the first are compared.
     """
     x = x[:COPY_ROWS]

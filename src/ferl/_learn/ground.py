@@ -136,8 +136,8 @@ class Ground:
     @property
     def curves_only(self) -> list[int]:
         """1 for each column that curves and maps read and rules do not; empty: none."""
-        found = [0] * len(self.facts.schema.categories) + [int(type(own) is DateInRange) for own in self.facts.columns]
-        return found if any(found) else []
+        dates = [int(isinstance(item, DateInRange)) for item in self.facts.columns]
+        return [0] * (len(self.facts.n_categories) - len(dates)) + dates if any(dates) else []
 
     def with_columns(self, new: Sequence[NewColumn]) -> Ground:
         """The ground with more derived columns, and without the values of the features that are replaced."""

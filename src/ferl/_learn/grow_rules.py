@@ -122,17 +122,18 @@ def recoded(curves: CurvesAndMaps, orders: Orders) -> CurvesAndMaps:
 
 
 def _with_dates(settings: RuleSettings, ground: Ground, report: Any) -> Ground:
-    """The ground with dates: the evidence of days where it gains, or dates as numbers that conditions may read."""
+    """The ground with dates as numbers; where days differ beyond what these explain, with the evidence of days instead."""
     dates, ranges, x = ground.dates, ground.ranges, ground.drawn.x
     if not dates:
         return ground
+    as_numbers = ground.with_columns([*trend_columns(KnownDate, dates, ranges, x)])
     apart = ground.without_calendar_copies()
-    if days := _days_beyond(settings, apart, report):
+    if _days_beyond(settings, as_numbers, report) and (days := _days_beyond(settings, apart, report)):
         evident = {own.derived.feature for own in days}
         others = [j for j in dates if j not in evident]
         trends = [*trend_columns(DateInRange, sorted(evident), ranges, x), *trend_columns(KnownDate, others, ranges, x)]
         return apart.with_columns([*days, *trends])
-    return ground.with_columns([*trend_columns(KnownDate, dates, ranges, x)])
+    return as_numbers
 
 
 def _days_beyond(settings: RuleSettings, ground: Ground, report: Any) -> list[NewColumn]:

@@ -14,7 +14,7 @@ from ferl._models.nearest import Change
 from ferl._tell.notebook import MAX_BARS, effect_bars
 from ferl._tell.page import Marked, Readable, Section, Table, as_html, as_plain, as_text
 from ferl._tell.similar import SimilarCases
-from ferl._tell.stability import spreads_text
+from ferl._tell.stability import rounded_down, spreads_text
 from ferl._tell.unusual import UNUSUAL, VERY_UNUSUAL, NoveltyPart, novelty_verdict
 from ferl._util.text import (
     difference_text,
@@ -581,8 +581,7 @@ class Explanation(Readable):
             return ["Stable: no change of numbers can flip it."]
         if radius < LITTLE_MARGIN:
             return ["Not stable: small changes of several numbers at once may flip it."]
-        unit = 10.0 ** (math.floor(math.log10(radius)) - 1)
-        far = number_text(math.floor(radius / unit * (1 + 1e-12)) * unit, digits=2)
+        far = number_text(rounded_down(radius, 2), digits=2)
         unit_text = "standard deviation" if far == "1" else "standard deviations"
         return [f"Stable: no change of up to {far} {unit_text} in every number at once can flip it."]
 

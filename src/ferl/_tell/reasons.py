@@ -90,14 +90,14 @@ def largest_first(values: Floats, n: int) -> Ints:
 
     Parameters
     ----------
-    values : ndarray of shape (n_rows, n_values)
+    values : ndarray of shape (n_samples, n_values)
         Values.
     n : int
         How many; at most all.
 
     Returns
     -------
-    ndarray of shape (n_rows, n)
+    ndarray of shape (n_samples, n)
     """
     left, rows = values.copy(), np.arange(len(values))
     found = np.empty((len(values), min(n, values.shape[1])), dtype=np.int32)

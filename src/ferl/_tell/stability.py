@@ -459,15 +459,29 @@ def _score_per_spread(model: RuleModel, slopes: Floats) -> float:
     return float(moved.sum(axis=0).max(initial=0.0) / 4)
 
 
-def spreads_text(distance: float) -> str:
-    """A distance in spreads, with two significant digits.
+def rounded_down(value: float, digits: int) -> float:
+    """The largest number of so many significant digits that a positive value reaches; rounding of the last bits aside.
 
     Examples
     --------
-    >>> spreads_text(1.0), spreads_text(0.5), spreads_text(123.4), spreads_text(1234567.0)
-    ('1 spread', '0.5 spreads', '123 spreads', '1234567 spreads')
+    >>> rounded_down(1.28, 2), rounded_down(0.3, 2)
+    (1.2, 0.3)
     """
-    text = f"{distance:.2g}" if distance < 100 else f"{distance:.0f}"
+    if not 0 < value < math.inf:
+        return value
+    unit = 10.0 ** (math.floor(math.log10(value)) - digits + 1)
+    return float(f"{math.floor(value / unit * (1 + 1e-12)) * unit:.{digits}g}")
+
+
+def spreads_text(distance: float) -> str:
+    """A distance in spreads, with two significant digits, rounded down: what is proven stays proven.
+
+    Examples
+    --------
+    >>> spreads_text(1.0), spreads_text(0.5), spreads_text(1.28), spreads_text(123.6), spreads_text(1234567.0)
+    ('1 spread', '0.5 spreads', '1.2 spreads', '123 spreads', '1234567 spreads')
+    """
+    text = f"{rounded_down(distance, 2):.2g}" if distance < 100 else f"{math.floor(distance)}"
     return f"{text} {'spread' if text == '1' else 'spreads'}"
 
 
