@@ -94,7 +94,10 @@ _HOME = {name: f"ferl.{module}" for module, names in _MODULES.items() for name i
 
 # Packages that people reach by their names after `import ferl`, as in ferl.plot.plot_shapes(clf).
 _PACKAGES = frozenset(
-    "abstention calibration concepts conformal dask editing export interop metrics onnx plot report streaming words".split()
+    [
+        *("abstention", "calibration", "concepts", "conformal", "dask", "editing", "export", "interop", "metrics"),
+        *("onnx", "plot", "report", "streaming", "words"),
+    ]
 )
 
 

@@ -122,7 +122,7 @@ def recoded(curves: CurvesAndMaps, orders: Orders) -> CurvesAndMaps:
 
 
 def _with_dates(settings: RuleSettings, ground: Ground, report: Any) -> Ground:
-    """The ground with dates as numbers; where days differ beyond what these explain, with the evidence of days instead."""
+    """The ground with dates as numbers, or with the evidence of days where days differ beyond that."""
     dates, ranges, x = ground.dates, ground.ranges, ground.drawn.x
     if not dates:
         return ground

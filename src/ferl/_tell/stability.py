@@ -126,7 +126,7 @@ class Certificate(Readable):
 
 
 def _distance(radius: float) -> str:
-    return "any distance" if math.isinf(radius) else number_text(radius)
+    return "any distance" if math.isinf(radius) else number_text(rounded_down(radius, 4))
 
 
 def certify(model: Model, row: Floats, scale: ArrayLike | str | None = None) -> Certificate:
