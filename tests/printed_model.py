@@ -178,6 +178,9 @@ class PrintedModel:
             if ends := re.match(rf"a date before or after {RANGE} ", how):
                 first, last = (pd.Timestamp(0) + pd.Timedelta(days=float(end)) for end in ends.groups())
                 clipped = values.clip(first, last)
+            elif ends := re.match(rf"a date outside {RANGE} counts as missing", how):
+                first, last = (pd.Timestamp(0) + pd.Timedelta(days=float(end)) for end in ends.groups())
+                clipped = values.where(values.between(first, last))
             elif part := re.match(r"its (.*)$", how):
                 clipped = {
                     "weekday": values.dt.day_name(),
@@ -189,6 +192,8 @@ class PrintedModel:
                 is_date = pd.api.types.is_datetime64_any_dtype(values)
                 text = values.dt.strftime("%Y-%m-%d") if is_date else values.astype(object)
                 clipped = text.where(text.notna(), "missing").map(pairs(how)).fillna(0.0)
+                if how.endswith("; missing if the date is"):
+                    clipped = clipped.where(values.notna())
             result[json.loads(name)] = clipped
         return result
 

@@ -82,7 +82,11 @@ def test_reasons_and_scorecards_are_those_of_python(tmp_path, folder):
         # Without a wish, what speaks for the label: what cost the row most on its way to the other class.
         others = ["no" if label == "yes" else "yes" for label in model.predict(rows, decision=decision)]
         assert set(others) == {"no", "yes"}
-        expected = [[own.text for own in towards[other][row]] for row, other in enumerate(others)]
+        given = ["yes" if other == "no" else "no" for other in others]
+        expected = [
+            [own.text.replace("below average", f"for {given[row]}") for own in towards[other][row]]
+            for row, other in enumerate(others)
+        ]
         for guess in (["--guess"], []):
             asked = ["--reasons", "3", "--decision", decision, *guess]
             ferl("predict", path, folder / "new.csv", *asked, "-o", tmp_path / "out.csv")
@@ -144,5 +148,6 @@ def test_reasons_of_several_classes_speak_for_the_label(tmp_path):
     order = np.argsort(-clf.predict_proba(X), axis=1)
     for row in range(0, 150, 7):
         best, second = order[row, :2].tolist()
-        expected = [own.text for own in reason_codes(clf, X.iloc[[row]], n=2, positive=second, rival=best)[0]]
+        reasons = reason_codes(clf, X.iloc[[row]], n=2, positive=second, rival=best)[0]
+        expected = [own.text.replace("below average", f"for {best}") for own in reasons]
         assert [answers[f"reason_{number}"][row] for number in (1, 2) if answers[f"reason_{number}"][row]] == expected

@@ -190,7 +190,9 @@ def test_later_years_are_judged_by_their_calendar(fitted):
     assert (probability.max(axis=0) - probability.min(axis=0)).min() > 0.2  # neither level nor even odds
     days = [own for own in clf.model_.derived if isinstance(own, DayEvidence)]
     for own in days:
-        assert (own.of(check_rows(clf, later)[:, 2]) == 0).all()
+        dates = check_rows(clf, later)[:, 2]
+        assert (own.of(dates[~np.isnan(dates)]) == 0).all()
+        assert np.isnan(own.of(dates[np.isnan(dates)])).all()
 
 
 def test_days_are_learned_beyond_the_rules():
@@ -240,12 +242,57 @@ def test_a_constraint_on_a_calendar_column_is_kept():
     assert (np.diff(scores, axis=0) >= -1e-12).all()
 
 
-def test_a_new_day_gets_the_answer_of_a_missing_date_but_for_its_calendar():
+def test_days_before_and_after_the_training_range_have_the_same_answers():
     X, y = storms()
     clf = FERLClassifier(random_state=0).fit(X, y)
     rows = X[:200].assign(at=X["at"][:200] + pd.Timedelta(days=7 * 52), month=12, day=31)
     before = rows.assign(at=X["at"][:200] - pd.Timedelta(days=7 * 52), month=2, day=3)
     np.testing.assert_array_equal(clf.predict_proba(rows), clf.predict_proba(before))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"words": "quantile"},
+        {"missing_conditions": True},
+        {"max_maps": None},
+        {"monotonic_cst": {"x": 1}},
+        {"cases": True},
+    ],
+    ids=str,
+)
+def test_no_condition_reads_a_date_where_days_have_evidence(options):
+    X, y = storms()
+    X.loc[::50, "x"] = np.nan
+    clf = FERLClassifier(random_state=0, **options).fit(X, y)
+    derived = clf.model_.derived
+    assert "day" in [item.kind for item in derived]
+    dates = [X.shape[1] + k for k, item in enumerate(derived) if item.kind in ("date", "date in range")]
+    assert not set(dates) & set(clf.model_.tree.feature.tolist())
+    assert clf.n_maps_ <= 25
+    assert ("date in range" in [item.kind for item in derived]) == (options.keys() & {"words", "max_maps"} == set())
+
+
+def test_a_missing_date_is_no_unknown_day():
+    X, _ = storms()
+    rng = np.random.default_rng(1)
+    day = 2 * rng.normal(size=200)[(X["at"] - X["at"].min()).dt.days]
+    y = day + rng.logistic(size=len(X)) > 0
+    missing = rng.random(len(X)) < 0.1
+    X["at"], y[missing] = X["at"].where(~missing), rng.random(missing.sum()) < 0.95
+    clf = FERLClassifier(random_state=0).fit(X[["at", "x"]], y)
+    rows = X[["at", "x"]][~missing][:500]
+    later = clf.predict_proba(rows.assign(at=rows["at"] + pd.Timedelta(days=700)))[:, 1]
+    assert later.mean() < 0.65
+    assert clf.predict_proba(rows.assign(at=pd.NaT))[:, 1].mean() > 0.85
+
+
+def test_few_dates_make_no_column_a_copy():
+    X, y = storms()
+    X["other"] = pd.NaT
+    X.loc[:1, "other"] = pd.Timestamp("2021-02-01")
+    X["b"] = np.random.default_rng(0).integers(1, 3, len(X))
+    assert FERLClassifier(random_state=0).fit(X, y).model_.replaced == (0, 1, 2, 5)
 
 
 def test_parts_need_two_periods():

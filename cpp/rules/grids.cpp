@@ -560,7 +560,7 @@ std::vector<Stage> stages_of(const std::vector<BinnedColumn>& columns, const Gri
     if (!is_last) first.partners.push_back(j);
   }
   if (last.curves.empty()) return {first};
-  first.max_maps -= std::min(first.max_maps, tuning.grid_late_maps);
+  first.max_maps -= std::min(first.max_maps / 2, tuning.grid_late_maps);
   return {first, last};
 }
 
@@ -619,7 +619,7 @@ LearnedGrids learn_grids(const Sample& sample, const WeightedRules& validated, c
     GridRows fitted = rows_of(rows.fit), validating = rows_of(rows.other);
     stages = stages_of(columns, fitted, used, options, tuning, pool);
     for (Stage& stage : stages) {
-      for (const Plan& before : plans) stage.max_maps = most_maps(options) - before.pairs.size();
+      if (!plans.empty()) stage.max_maps = most_maps(options) - plans.front().pairs.size();
       GridChoice choice(columns, stage, fitted, validating, used, tuning, pool);
       plans.push_back(choice.run());
       if (plans.size() < stages.size()) choice.apply_choice();

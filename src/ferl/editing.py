@@ -288,7 +288,7 @@ class EditedFERL(FERLClassifier):
                 "monotone would not hold: the vote of known cases follows no direction. Strike them out first: "
                 "edit(clf).strike().monotone(...)."
             )
-        if index in model.replaced:
+        if index in model.leaving_features:
             raise ValueError(
                 f"{model.schema.label(index)} holds dates, of which rules read the parts; these have no direction. Use "
                 "flatten or set_weight."

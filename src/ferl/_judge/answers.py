@@ -17,6 +17,7 @@ from ferl._models.novelty import total_spread
 from ferl._tables.table_files import Batch, RowReader, TableFile, format_of, open_sink
 from ferl._tell.reasons import Reason, read_reasons
 from ferl._util.arrays import Floats
+from ferl._util.text import spoken
 from ferl._util.threads import file_bar, in_order, n_threads
 
 
@@ -132,7 +133,9 @@ def _reasons(model: Any, rows: Floats, wanted: Wanted, judged: Judgement) -> lis
         has_label = ~judged.abstains | wanted.guess
         for given, towards in np.unique(pairs[has_label], axis=0).tolist():
             places = np.flatnonzero((pairs == (given, towards)).all(axis=1) & has_label)
-            reasons = read_reasons(model, rows[places], n_reasons, classes[towards], rival=classes[given])
+            reasons = read_reasons(
+                model, rows[places], n_reasons, classes[towards], rival=classes[given], supported=spoken(classes[given])
+            )
             for row, row_reasons in zip(places, reasons, strict=True):
                 result[row] = row_reasons
     return result

@@ -18,7 +18,7 @@ from scipy.optimize import minimize
 
 from ferl import _core
 from ferl._learn.case_distance import with_learned_distance
-from ferl._learn.ground import Ground
+from ferl._learn.ground import COUNTS_NOTHING, Ground
 from ferl._learn.grown import GrownRules, rule_options
 from ferl._learn.rows import Block
 from ferl._models.cases import N_NEAREST, CaseChoice, Cases
@@ -251,7 +251,7 @@ def _per_unit(evidence: Floats, variance: Floats) -> Floats:
     """What a difference of one counts in each column: as in the distance of novelty, by its spread and its evidence."""
     mean = evidence.mean()
     relative = np.maximum(evidence / mean, LEAST_EVIDENCE) if mean > 0 else np.ones_like(evidence)
-    return np.asarray(np.sqrt(relative / variance))
+    return np.where(variance >= COUNTS_NOTHING, 0.0, np.sqrt(relative / variance))
 
 
 def parts_of(y: Ints, n_parts: int) -> Ints:

@@ -37,7 +37,11 @@ from ferl._util.arrays import Floats, Ints
 N_FOLDS = 5
 LEAST_GAIN = 2.0  # nats of marginal likelihood that evidence must gain
 VARIANCES = (0.0, *(4.0**power for power in range(-6, 3)))  # of evidence; 0: no evidence
-COPY_ROWS, COPY_SHARE = 10_000, 0.99  # a column repeats a part of a date if this share of these rows does
+COPY_ROWS, LEAST_COMPARED, COPY_SHARE = (
+    10_000,
+    100,
+    0.99,
+)  # a column repeats a part of a date if this share of these rows does
 TIME_ZONES = range(-14, 15)  # hours from the time zone of a date; daylight saving time is within COPY_SHARE
 LEAST_SPAN = {"weekday": 14, "hour": 2, "month": 700, "day of the year": 700}  # days, twice a period or more
 
@@ -188,6 +192,8 @@ def calendar_copies(features: Sequence[int], x: Floats) -> list[int]:
     found = set()
     for j in features:
         known = x[np.abs(x[:, j]) <= MOST_DAYS]
+        if len(known) < max(LEAST_COMPARED, len(x) // 2):  # a few dates may agree with a column by accident
+            continue
         for hours in TIME_ZONES:
             days = np.floor(known[:, j] + hours / 24).astype(np.int64).astype("datetime64[D]")
             month, year = days.astype("datetime64[M]"), days.astype("datetime64[Y]")
@@ -226,6 +232,6 @@ def day_columns(
         others = evidence_of(all_g[:, None] - g, np.maximum(all_h[:, None] - h, 0.0), variance)
         table = evidence_of(all_g, all_h, variance)
         for k, label in enumerate(classes):
-            numbers = np.zeros(len(y))
+            numbers = np.where(np.isnan(x[:, j]), np.nan, 0.0)
             numbers[known] = others[code, fold[known], k]
             yield NewColumn(DayEvidence(j, label, days, table[:, k].copy()), numbers)

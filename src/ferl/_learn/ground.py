@@ -116,9 +116,9 @@ class Ground:
         evidence = category_columns(self.facts, replaced, self.orders, x, y, weight, self.folds)
         return replace(self, replaced=replaced).with_columns([*evidence, *part_columns(dates, self.ranges, x)])
 
-    def without_calendar_copies(self) -> Ground:
-        """The ground without columns that repeat the year, month or day of its dates."""
-        copies = calendar_copies(self.dates, self.drawn.x)
+    def without_calendar_copies(self, dates: Sequence[int]) -> Ground:
+        """The ground without columns that repeat the year, month or day of some dates."""
+        copies = calendar_copies(dates, self.drawn.x)
         if self.constraint is not None:
             copies = [j for j in copies if not self.constraint[j]]
         return replace(self, replaced=tuple(sorted({*self.replaced, *copies}))).with_columns([])

@@ -77,6 +77,9 @@ def fit_rules(settings: RuleSettings, rows: Rows) -> RuleModel:
     if settings.verbose > 0:
         for feature in model.leaving_features:
             print(dates_note(model, feature))
+        if copies := [j for j in model.replaced if j not in ground.facts.category_weight and j not in ground.dates]:
+            names = listed([repr(model.feature_names()[j]) for j in copies])
+            print(f"Rules do not read {names}: dates have the same, and new rows will leave the training days")
     return model
 
 
@@ -127,11 +130,19 @@ def _with_dates(settings: RuleSettings, ground: Ground, report: Any) -> Ground:
     if not dates:
         return ground
     as_numbers = ground.with_columns([*trend_columns(KnownDate, dates, ranges, x)])
-    apart = ground.without_calendar_copies()
-    if _days_beyond(settings, as_numbers, report) and (days := _days_beyond(settings, apart, report)):
-        evident = {own.derived.feature for own in days}
+    differing = sorted({item.derived.feature for item in _days_beyond(settings, as_numbers, report)})
+    apart = ground.without_calendar_copies(differing)
+    days = (
+        [item for item in _days_beyond(settings, apart, report) if item.derived.feature in differing]
+        if differing
+        else []
+    )
+    if days:
+        evident = sorted({item.derived.feature for item in days})
         others = [j for j in dates if j not in evident]
-        trends = [*trend_columns(DateInRange, sorted(evident), ranges, x), *trend_columns(KnownDate, others, ranges, x)]
+        trends = [*trend_columns(KnownDate, others, ranges, x)]
+        if settings.words is None and settings.max_maps is not None:  # else there are no curves
+            trends += trend_columns(DateInRange, evident, ranges, x)
         return apart.with_columns([*days, *trends])
     return as_numbers
 

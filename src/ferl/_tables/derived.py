@@ -275,7 +275,7 @@ class DayEvidence(_Evidence):
     days : ndarray of shape (n_days,), int32
         The days that training had, ascending, since the beginning of 1970.
     evidence : ndarray of shape (n_days,)
-        That of each day; other days have none: 0.
+        That of each day; other days have none: 0. It is missing where the date is.
     """
 
     feature: int
@@ -288,7 +288,8 @@ class DayEvidence(_Evidence):
         """The evidence of the days of dates."""
         whole = np.floor(np.where(np.abs(values) <= MOST_DAYS, values, np.nan))
         place = np.minimum(np.searchsorted(self.days, whole), len(self.days) - 1)
-        return np.where(self.days[place] == whole, self.evidence[place], 0.0)
+        evidence = np.where(self.days[place] == whole, self.evidence[place], 0.0)
+        return np.where(np.isnan(values), np.nan, evidence)
 
     def name(self, feature: str, labels: Sequence[Any]) -> str:
         """The day of the feature, and the class that the evidence is for."""

@@ -61,8 +61,12 @@ def read_reasons(
     points_to_double: float = POINTS_TO_DOUBLE,
     feature_names: Sequence[str] | None = None,
     rival: Any = None,
+    supported: str = "",
 ) -> list[tuple[Reason, ...]]:
-    """What cost each of the encoded rows most; see :func:`ferl.export.reason_codes`."""
+    """What cost each of the encoded rows most; see :func:`ferl.export.reason_codes`.
+
+    With ``supported``, the name of the rival, sentences have what supports it: "31 points for late".
+    """
     if n < 1:
         raise ValueError(f"n is {n}; it must be at least 1.")
     if against not in AGAINST:
@@ -74,7 +78,7 @@ def read_reasons(
     lost = costs.beside_average(rows) if against == "average" else costs.beside_best(rows)
     lost = lost[:, : model.n_features]  # similar cases are no feature
     order = largest_first(lost, n)
-    compared = "average" if against == "average" else "the best"
+    compared = f"for {supported}" if supported else "below average" if against == "average" else "below the best"
     return [
         tuple(
             _reason(style, f, float(row[f]), float(cost[f]), unit, compared)
@@ -205,12 +209,12 @@ class _Costs:
         return np.asarray(model.fading(rows)[:, None] * lost)
 
 
-def _reason(style: Style, feature: int, value: float, lost: float, unit: float, against: str) -> Reason:
+def _reason(style: Style, feature: int, value: float, lost: float, unit: float, compared: str) -> Reason:
     """One feature as a reason of one row, in a sentence of at most 120 characters."""
     points = unit * lost
     counted = "1 point" if 0.5 <= points < 1.5 else f"{points:.0f} points" if points >= 0.5 else "less than a point"
     name, words = style.names[feature], display_value(style.model, feature, value)
-    text = f"{cut(one_line(name), MAX_NAME)} is {cut(one_line(words), MAX_VALUE)}: {counted} below {against}"
+    text = f"{cut(one_line(name), MAX_NAME)} is {cut(one_line(words), MAX_VALUE)}: {counted} {compared}"
     return Reason(name, words, lost, points, cut(text, MAX_TEXT))
 
 

@@ -141,7 +141,7 @@ class Columns:
         n = self.n_categories(column)
         if n is None:
             derived = self.model.derived[column - self.model.n_features] if column >= self.model.n_features else None
-            return None if isinstance(derived, CategoryEvidence | DayEvidence) else is_missing(self.value(column))
+            return None if isinstance(derived, CategoryEvidence) else is_missing(self.value(column))
         return None if column >= self.model.n_features else self.value(column).equals(n + 1.0)
 
     def unless_missing(self, column: int, if_missing: float, otherwise: Value | float) -> Value:
@@ -197,7 +197,8 @@ def _(item: DayEvidence, columns: Columns, x: Value) -> Value:
     keep = columns.program.keep
     whole = keep(choose(_has_calendar(x), floor(x), float(item.days[0]) - 1))
     place = keep(smallest([count_below(item.days, whole), len(item.days) - 1.0]))
-    return choose(entry(item.days, place).equals(whole), entry(item.evidence, place), 0.0)
+    evidence = choose(entry(item.days, place).equals(whole), entry(item.evidence, place), 0.0)
+    return choose(is_missing(x), NOTHING, evidence)
 
 
 def _has_calendar(x: Value) -> Value:

@@ -23,7 +23,7 @@ from ferl._models.terms import CurvesAndMaps
 from ferl._models.tree import Cuts
 from ferl._models.tree_model import TreeModel
 from ferl._tables import Missing, data_frame
-from ferl._tables.derived import DateInRange, DatePart, KnownDate
+from ferl._tables.derived import DateInRange, DatePart, DayEvidence, KnownDate
 from ferl._tell.curves import (
     MAX_RANGES,
     axis_texts,
@@ -496,6 +496,7 @@ def _derived_lines(model: Model, names: Sequence[str]) -> list[str]:
             pairs = zip(values, np.asarray(evidence).tolist(), strict=True)
             lines.append(start + ", ".join(f"{_quoted(value)} {exact_text(number)}" for value, number in pairs))
             lines[-1] += "; any other 0"
+            lines[-1] += "; missing if the date is" if isinstance(derived, DayEvidence) else ""
     return lines
 
 

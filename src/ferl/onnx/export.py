@@ -418,7 +418,7 @@ def add_derived(graph: Graph, derived: Derived, values: Value) -> Value:
     is_known = graph("LessOrEqual", graph("Abs", values), MOST_DAYS)
     days = graph("Where", is_known, values, 0.0)
     if isinstance(derived, DayEvidence):
-        return _day(graph, derived, is_known, graph("Floor", days))
+        return graph("Where", graph("IsNaN", values), np.nan, _day(graph, derived, is_known, graph("Floor", days)))
     if isinstance(derived, DatePart):
         return graph("Where", is_known, _part(graph, derived.part, days), np.nan)
     raise TypeError(f"{type(derived).__name__} has no form in ONNX. Use the model in Python.")

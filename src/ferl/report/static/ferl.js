@@ -40,7 +40,7 @@ const ferlEngine = (() => {
     part: (item, x) => (hasCalendar(x) ? dateParts[item.part](Math.floor(x), x) : NaN),
     day: ({ days, evidence }, x) => {
       const place = hasCalendar(x) ? days.indexOf(Math.floor(x)) : -1;
-      return place < 0 ? 0 : evidence[place];
+      return isMissing(x) ? NaN : place < 0 ? 0 : evidence[place];
     },
   };
 
