@@ -228,6 +228,12 @@ def second_suite(name: str, method: str = "FERL-wide") -> str:
     return f"{fmean(number(row[method]) for row in chosen):.1f}"
 
 
+def pmlb(*methods: str) -> Sequence[str]:
+    """Accuracy, AUC and log-loss on the tables of PMLB."""
+    table, digits = read_table("frontier_pmlb", "Answers"), {"Acc %": 1, "AUC %": 1, "Log-loss": 3}
+    return [f"{number(table[method][name]):.{places}f}" for method in methods for name, places in digits.items()]
+
+
 def sets_of(method: str) -> Sequence[str]:
     """u65, u80 and coverage of the sets of a method."""
     row = read_table("credal", "Native sets")[method]
@@ -255,6 +261,10 @@ QUOTES: dict[str, dict[str, Callable[[], Sequence[str]]]] = {
         "has # % there, ferl # % (# won, # lost, p = #)": lambda: against_default_ebm()[1:],
         "(# sets won, # lost, Wilcoxon p = #;": against_ebm,
         "its fits take # of EBM's time and # times": lambda: (speed_ratio("EBM", 2), speed_ratio("XGBoost", 1)),
+        "has an accuracy of # %, an AUC of # % and a log-loss of #; CatBoost has # %, # % and #": lambda: pmlb(
+            "FERL-wide with cases", "CatBoost"
+        ),
+        "Without cases ferl has # %, # % and #": lambda: pmlb("FERL-wide"),
         "the same mean accuracy (# %)": lambda: (second_suite("mean"),),
         "without it LightGBM has # % and ferl # %": lambda: (
             second_suite("without fars", "LightGBM"),
