@@ -69,11 +69,11 @@ class Certificate(Readable):
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
     >>> clf = FERLClassifier(random_state=0).fit(X, y)
     >>> print(clf.certificate(X.iloc[[70]]))
-    The label stays 2 as long as no number moves by more than 0.02887 in its own unit; the next label is 1.
-      petal width (cm)   may move 0.04977 alone; if it stays, the others may move 0.06876
+    The label stays 2 as long as no number moves by more than 0.02886 in its own unit; the next label is 1.
+      petal width (cm)   may move 0.04976 alone; if it stays, the others may move 0.06875
       petal length (cm)  may move 0.1229 alone; if it stays, the others may move 0.03773
       sepal width (cm)   may move 0.2103 alone; if it stays, the others may move 0.03346
-      sepal length (cm)  may move 0.6051 alone; if it stays, the others may move 0.03032
+      sepal length (cm)  may move 0.6051 alone; if it stays, the others may move 0.03031
     Verdict: little margin. The label stays 2 while no number moves by more than 0.03 spreads.
     >>> round(clf.certificate(X.iloc[[70]], scale="spread").radius, 2)
     0.03
