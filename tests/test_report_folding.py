@@ -10,6 +10,7 @@ from sklearn.datasets import make_classification
 
 from browser import chromium, console, open_page, set_width
 from ferl import FERLClassifier, FERLTreeClassifier
+from ferl._tell.stability import spreads_text
 from ferl.report import write_report
 from table_examples import rare_category_table
 
@@ -134,7 +135,7 @@ def test_the_form_tells_the_sentence_of_python_until_a_value_changes(browser, lo
         told = text_of(browser, "sentence")
         assert told.split(",")[0] == story.summary.split(",")[0]
         radius = story.certified.radius
-        assert (f"no number moves by more than {radius:.2g} spread" in text_of(browser, "changes")) == (radius > 0)
+        assert (f"no number moves by more than {spreads_text(radius)}" in text_of(browser, "changes")) == (radius > 0)
         offered = browser.execute_script(
             "return [...document.querySelectorAll('#changes [data-to]')].map((own) => Number(own.dataset.feature))"
         )
