@@ -1,9 +1,10 @@
 """Combinations of what a model may be, and every law on each of them.
 
 Single features hold by their tests; what breaks is combinations. A case draws a table (numbers, ties, categories,
-dates, gaps, weights, groups, two to four classes, labels that rules or that neighbours explain), a kind of model and
-its parameters, what is done with the model (updates, chains of edits, files, in any order), and then checks all laws
-that apply, in Python, ONNX, SQL, plain Python and the page of the report::
+dates, days with evidence, gaps, constant columns, extreme units, weights, groups, one to four classes, labels that
+rules or that neighbours explain), a kind of model and its parameters, what is done with the model (updates, chains of
+edits, files, in any order), and then checks all laws that apply, in Python, ONNX, SQL, plain Python, C, the command
+line, wrappers and the page of the report::
 
     python guards/combinations.py --minutes 60
 
@@ -38,6 +39,7 @@ import campaign  # noqa: E402
 
 import javascript  # noqa: E402
 import onnx_examples  # noqa: E402
+from cli_examples import ferl  # noqa: E402
 from database_examples import DuckDB, SQLite, added_to_average, plain_rows  # noqa: E402
 from estimators import KINDS, TREES, classifier  # noqa: E402
 from ferl import NoveltyDetector, OtherColumnsWarning, export_text, load_model, rules_frame, save_model  # noqa: E402
@@ -45,11 +47,25 @@ from ferl.abstention import RiskControlledFERL  # noqa: E402
 from ferl.calibration import CalibratedFERL  # noqa: E402
 from ferl.conformal import ConformalFERL  # noqa: E402
 from ferl.editing import EditedFERL, edit  # noqa: E402
-from ferl.export import export_python, export_sql  # noqa: E402
+from ferl.export import (  # noqa: E402
+    curves_frame,
+    export_c,
+    export_graphviz,
+    export_latex,
+    export_python,
+    export_scorecard,
+    export_sql,
+    overview,
+    reason_codes,
+    splits_frame,
+)
+from ferl.interop import PlainClassifier  # noqa: E402
 from ferl.onnx import onnx_inputs, to_onnx  # noqa: E402
 from ferl.report import write_report  # noqa: E402
 from ferl.streaming import fit_batches, fit_parquet, predict_batches  # noqa: E402
+from ferl.words import quantile_partition  # noqa: E402
 from table_examples import Mixed, mixed_table, rows_beside  # noqa: E402
+from test_export_code import Compiled  # noqa: E402
 
 ROUNDING = 1e-9
 LEVELS = (0.5, 2 / 3, 0.8, 0.95)
@@ -73,7 +89,7 @@ class Case:
     table : Mixed
         The training rows.
     weight : ndarray of shape (n_rows,) or None
-        Whole numbers.
+        Most are whole numbers.
     groups : ndarray of shape (n_rows,) or None
         Of rules alone.
     steps : tuple of str
@@ -243,7 +259,9 @@ STEPS: dict[str, Callable[[Case, Any, np.random.Generator], Any]] = {
 
 def draw_table(rng: np.random.Generator) -> Mixed:
     """Numbers with and without ties, categories of few and of many values, dates, gaps."""
-    n_classes = int(rng.choice([2, 2, 2, 3, 4]))
+    if rng.random() < 0.15:
+        return draw_days(rng)
+    n_classes = int(rng.choice([1, *[2] * 15, *[3] * 5, *[4] * 5]))
     table = mixed_table(
         rng,
         n=int(rng.choice([30, 60, 120, 200, 300])),
@@ -259,7 +277,10 @@ def draw_table(rng: np.random.Generator) -> Mixed:
         y[:n_classes] = np.arange(n_classes)
     for name in table.numbers[1:]:
         frame[name] = frame[name].round(int(rng.integers(0, 4)))
-    frame["x0"] *= 10.0 ** rng.integers(-3, 4)
+    frame["x0"] *= 10.0 ** (rng.choice([-140, -15, 15, 140]) if rng.random() < 0.1 else rng.integers(-3, 4))
+    if rng.random() < 0.1:
+        name, value = [("x9", 2.5), ("c9", "one")][rng.integers(2)]
+        frame[name] = value
     if rng.random() < 0.3:
         seconds = rng.integers(0, 800 * 86_400, size=n) // (1 if rng.random() < 0.5 else 86_400) * 1.0
         days = pd.Series(pd.Timestamp("2021-05-03") + pd.to_timedelta(seconds, unit="s"))
@@ -275,6 +296,22 @@ def draw_table(rng: np.random.Generator) -> Mixed:
     return Mixed(frame, labels)
 
 
+def draw_days(rng: np.random.Generator) -> Mixed:
+    """Rows of few days that differ beyond what a number explains, so that days have evidence; copies of the calendar."""
+    n, n_classes = int(rng.choice([300, 600, 1200])), int(rng.choice([2, 2, 3]))
+    hour = rng.integers(0, 24 * int(rng.choice([30, 60])), size=n)
+    at = pd.Series(pd.Timestamp("2021-05-03") + pd.to_timedelta(hour, unit="h"))
+    frame = pd.DataFrame({"x0": rng.normal(size=n).round(2)})
+    score = 3 * rng.normal(size=61)[hour // 24] + frame["x0"] + rng.logistic(size=n)
+    if rng.random() < 0.5:
+        frame["x1"] = at.dt.day.astype(float)
+    if rng.random() < 0.3:
+        frame["c0"] = pd.Series(np.array(["a", "b", "c"], object)[rng.integers(3, size=n)])
+    frame["d0"] = at.mask(rng.random(n) < float(rng.choice([0.0, 0.1])))
+    y = np.argsort(np.argsort(score.to_numpy())) * n_classes // n
+    return Mixed(frame, [y, np.array(["no", "yes", "perhaps"])[y]][rng.integers(2)])
+
+
 def draw_options(rng: np.random.Generator, kind: str, table: Mixed) -> dict[str, Any]:
     """Parameters of the classifier."""
     options: dict[str, Any] = {"random_state": int(rng.integers(1000)), "max_rules": int(rng.choice([1, 2, 6, 15]))}
@@ -284,7 +321,7 @@ def draw_options(rng: np.random.Generator, kind: str, table: Mixed) -> dict[str,
     if options["support_gate"] and rng.random() < 0.3:
         options["gate_margin"] = float(rng.choice([0.1, 0.5, 3.0]))
     if rng.random() < 0.3:
-        shares = {label: float(rng.choice([0.5, 1.0, 3.0])) for label in np.unique(table.y).tolist()}
+        shares = {label: float(rng.choice([0.1, 0.4, 0.5, 1.0, 1.3, 3.0])) for label in np.unique(table.y).tolist()}
         options["class_weight"] = "balanced" if rng.random() < 0.4 else shares
     if rng.random() < 0.15 and "x1" in table.frame and table.frame["x1"].nunique() < 40:
         options["categorical_features"] = ["x1"]
@@ -306,9 +343,18 @@ def draw_options(rng: np.random.Generator, kind: str, table: Mixed) -> dict[str,
     if kind == "words":
         options["words"] = [True, True, "quantile", "triangles", "width", "mdlp"][rng.integers(6)]
         options["n_sets"] = int(rng.integers(2, 8))
+        if rng.random() < 0.2:
+            options["words"] = own_words(table, options["n_sets"], options.get("categorical_features", ()))
     else:
         options["max_maps"] = [25, 0, None][rng.integers(3)]
     return options
+
+
+def own_words(table: Mixed, n_sets: int, categories: Any = ()) -> list[Any]:
+    """Words of every number and of no other column."""
+    numbers = [name for name in table.numbers if name not in categories]
+    made = dict(zip(numbers, quantile_partition(table.frame[numbers], n_sets=n_sets), strict=True))
+    return [made.get(name) for name in table.frame.columns]
 
 
 def draw_tree_options(rng: np.random.Generator, kind: str, table: Mixed) -> dict[str, Any]:
@@ -341,6 +387,7 @@ def draw(seed: int) -> Case:
     options = draw_options(rng, kind, table)
     n = len(table.y)
     weight = rng.integers(1, 4, size=n).astype(float) if rng.random() < 0.4 else None
+    weight = weight * rng.random(n).round(2) + 1.0 if weight is not None and rng.random() < 0.2 else weight
     groups = rng.integers(0, n // 6, size=n) if kind not in TREES and rng.random() < 0.3 else None
     steps, balanced = [], options.get("class_weight") == "balanced"
     if groups is None and not balanced and rng.random() < 0.3:
@@ -384,7 +431,7 @@ def answers(model: Any, rows: Any) -> dict[str, Any]:
 
 def is_clear(model: Any, rows: Any) -> Any:
     """Which rows have a most probable class; where two are, rounding decides."""
-    ranked = np.sort(model.predict_proba(rows), axis=1)
+    ranked = np.sort(np.pad(model.predict_proba(rows), ((0, 0), (1, 0))), axis=1)
     return ranked[:, -1] - ranked[:, -2] > ROUNDING
 
 
@@ -560,12 +607,11 @@ def batches_are_the_whole_table(case: Case) -> None:
 
 @law()
 def weight_two_is_the_row_twice(case: Case) -> None:
-    weight = case.rng.integers(1, 4, size=len(case.table.y))
+    weight = case.rng.choice([1, 2, 3, 5, 7], size=len(case.table.y))
     order = np.repeat(np.arange(len(weight)), weight)
     weighted = Case(case.seed, case.kind, case.options, case.table, weight.astype(float), case.groups)
     found, expected = answers(case.fitted(order, times=weight), case.rows), answers(weighted.first, case.rows)
-    for name in ("proba", "belief", "ignorance"):  # weights of classes need not be whole: their sums are rounded
-        np.testing.assert_allclose(found[name], expected[name], rtol=0, atol=ROUNDING, err_msg=f"twice: {name}")
+    assert_same(found, expected, "twice")
 
 
 @law()
@@ -850,10 +896,106 @@ def a_change_that_an_explanation_names_changes_the_label(case: Case) -> Any:
     return None
 
 
+@law(every=4)
+def wrappers_fit_with_weights_and_groups(case: Case) -> Any:
+    """Wrappers that fit give the same answers in any order of the rows, and keep them in a pickle."""
+    _, n_rows = np.unique(case.table.y, return_counts=True)
+    if n_rows.min() < 6 or len(n_rows) < 2:
+        return NONE
+    template = classifier(case.kind, **case.options)
+    kinds: list[Any] = [
+        ConformalFERL(template, cv=3, few_rows="include", random_state=0),
+        CalibratedFERL(template, cv=3, random_state=0),
+        CalibratedFERL(template, method="isotonic", cv=3, random_state=0),
+        RiskControlledFERL(template, risk=0.4, confidence=0.5, signal="learned", cv=3, random_state=0),
+    ]
+    wrapper = kinds[case.seed // 4 % 4]
+    frame, y, more = case.table.frame, case.table.y, {} if case.groups is None else {"groups": case.groups}
+    try:
+        model = clone(wrapper).fit(frame, y, case.weight, **more)
+    except ValueError as error:
+        if len(str(error)) < 20 or case.groups is None:
+            raise
+        return None
+    if isinstance(model, RiskControlledFERL):
+        model.calibrate(frame, y)
+    found = model.predict_proba(case.rows)
+    np.testing.assert_allclose(found.sum(axis=1), 1.0, atol=ROUNDING)
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict_proba(case.rows), found)
+    if isinstance(model, ConformalFERL):
+        sets = [model.predict_set(case.rows, alpha=alpha) for alpha in ALPHAS]
+        assert all((small <= large).all() for large, small in pairwise(sets))
+    else:
+        np.testing.assert_array_equal(again.predict(case.rows), model.predict(case.rows))
+    return None
+
+
+@law(every=3)
+def an_update_after_a_file_is_the_update_before_it(case: Case) -> Any:
+    frame, y = case.two_rows()
+    if len(np.unique(y)) < len(case.model.classes_):
+        return NONE
+    found = []
+    for model in (copy(case.model), through_a_file(case, case.model, case.rng)):
+        try:
+            found.append(answers(model.partial_fit(frame, y), case.rows))
+        except ValueError as error:
+            found.append({"error": str(error)})
+    assert_same(found[0], found[1], "update after a file")
+    return None
+
+
+@law(every=3)
+def the_command_line_answers_as_python_does(case: Case) -> Any:
+    rows = case.rows[is_clear(case.model, case.rows)].reset_index(drop=True)
+    if not len(rows):
+        return NONE
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        save_model(case.model, folder / "model.json")
+        rows.to_parquet(folder / "rows.parquet", index=False)
+        rows.to_csv(folder / "rows.csv", index=False)
+        for suffix in ("parquet", "csv"):
+            files = [folder / name for name in ("model.json", f"rows.{suffix}")]
+            ferl("predict", *files, "-o", folder / "answers.csv", "--probabilities")
+            found = pd.read_csv(folder / "answers.csv", dtype=str, keep_default_na=False)
+            shown = found[[f"probability({label})" for label in case.model.classes_]].to_numpy(float)
+            np.testing.assert_allclose(shown, case.model.predict_proba(rows), rtol=0, atol=1e-6, err_msg=suffix)
+    return None
+
+
+@law(every=20)
+def c_answers_as_python_does(case: Case) -> Any:
+    model, rows = case.model, case.rows[is_clear(case.model, case.rows)][:12]
+    if case.has_cases or not len(rows):
+        return NONE
+    with tempfile.TemporaryDirectory() as folder:
+        compiled = Compiled(export_c(model), Path(folder))
+        found = [compiled(dict(enumerate(row)))[1] for row in plain_rows(rows)]
+    np.testing.assert_allclose(
+        [list(answer.probability) for answer in found], model.predict_proba(rows), rtol=0, atol=1e-12
+    )
+    return None
+
+
 @law(every=2)
 def texts_are_made_of_every_model(case: Case) -> None:
-    assert len(export_text(case.model)) > 0
-    assert len(rules_frame(case.model)) >= (case.model.n_rules_ if case.is_rules else 1)
+    model = case.model
+    assert len(export_text(model)) > 0
+    assert len(rules_frame(model)) >= (model.n_rules_ if case.is_rules else 1)
+    assert len(str(overview(model))) > 0
+    frame, y = case.two_rows()
+    assert len(str(overview(model, frame, y))) > 0
+    for make in (export_latex, export_graphviz, export_scorecard, curves_frame, splits_frame):
+        try:
+            assert make(model) is not None
+        except ValueError as error:  # refused, with a reason
+            if len(str(error)) < 20:
+                raise AssertionError(make.__name__) from error
+    if case.is_rules and len(model.classes_) == 2:
+        assert len(reason_codes(model, case.rows)) == len(case.rows)
+    assert PlainClassifier(model).predict(case.rows).tolist() == model.predict(case.rows).tolist()
 
 
 @law()
@@ -878,6 +1020,10 @@ def case(campaign_seed: int, number: int) -> dict[str, int]:
     counts = Counter({own.kind: 1, **dict.fromkeys([*has, *own.steps], 1)})
     counts["cases that vote"] = int(own.has_cases)
     counts["dates"] = int("d0" in own.table.frame)
+    counts["days with evidence"] = int(any(column.kind == "day" for column in own.model.model_.derived))
+    counts["one class"] = int(len(own.model.classes_) == 1)
+    options = ("class_weight", "monotonic_cst", "words", "categorical_features", "growth_rows")
+    counts |= {name: int(own.options.get(name) is not None) for name in options}
     for name, (check, every) in LAWS.items():
         if number % every:
             continue

@@ -11,14 +11,17 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer
 from sklearn.utils import check_random_state
 
 import oracle
-from estimators import classifier
+from estimators import KINDS, TREES, classifier
 from ferl import FuzzyTree
 from ferl._learn.consequents import consequents
 from ferl._learn.grow_trees import node_impurity, prune, pruning_path
+from ferl._tables import class_factors
+from ferl.streaming import fit_batches
 from law_examples import (
     LAW,
     RULES,
@@ -30,6 +33,8 @@ from law_examples import (
     rows_near,
     tables,
 )
+from oracle.class_weights import class_weights
+from table_examples import mixed_table
 from tree_examples import judge
 
 
@@ -107,6 +112,68 @@ def test_doubling_a_weight_is_duplicating_the_row(table: Table, seed: int) -> No
     times = np.random.default_rng(seed).integers(1, 4, len(X))
     weighted = fit(table, times.astype(float))
     assert_identical(weighted.tree_, fit((X.repeat(times, axis=0), y.repeat(times))).tree_)
+
+
+CLASS_WEIGHTS = st.lists(st.floats(1e-3, 1e3) | st.sampled_from([0.1, 0.4, 0.7, 1 / 3, 1.0]), min_size=6, max_size=6)
+
+
+@LAW
+@given(CLASS_WEIGHTS, st.lists(st.integers(0, 9), min_size=6, max_size=6).filter(any))
+def test_class_weights_are_those_of_the_oracle(factors: list[float], totals: list[int]) -> None:
+    found = class_factors(dict(enumerate(factors)), np.arange(6), np.array(totals, dtype=float))
+    assert found.tolist() == class_weights(factors, totals)
+    np.testing.assert_allclose(found / found[0], np.array(factors) / factors[0], rtol=1e-4)
+
+
+@LAW
+@given(
+    table=tables(),
+    seed=st.integers(0, 2**32 - 1),
+    kind=st.sampled_from(KINDS),
+    factors=st.none() | CLASS_WEIGHTS,
+    has_cases=st.booleans(),
+    is_stream=st.booleans(),
+)
+def test_weight_seven_is_the_row_seven_times_with_any_class_weights(
+    table: Table, seed: int, kind: str, factors: list[float] | None, has_cases: bool, is_stream: bool
+) -> None:
+    """1.4 + 1.4 + 1.4 is not 3 * 1.4 in doubles, and candidates that tie were decided by the difference."""
+    X, y, rng = *table, np.random.default_rng(seed)
+    X = np.where(rng.random(X.shape) < rng.choice([0.0, 0.2]), np.nan, X)
+    times = rng.choice([1, 2, 3, 5, 7], len(X))
+    classes = np.unique(y).tolist()
+    options: dict[str, Any] = {"random_state": 0, "max_rules": 8, "missing_conditions": seed % 2 == 0}
+    options["categorical_features"] = [0] if np.unique(X[:, 0]).size < 20 else None
+    options["class_weight"] = dict(zip(classes, factors, strict=False)) if factors else "balanced"
+    options |= {} if kind in TREES else {"cases": has_cases}
+    weighted = classifier(kind, **options).fit(X, y, times.astype(float))
+    order = rng.permutation(np.arange(len(X)).repeat(times))
+    if is_stream:
+        halves = np.array_split(order, 2)
+        repeated = fit_batches([(X[half], y[half]) for half in halves], estimator=classifier(kind, **options))
+    else:
+        repeated = classifier(kind, **options).fit(X[order], y[order])
+    assert_identical(weighted.tree_, repeated.tree_)
+    rows = rows_near(np.nan_to_num(X), seed)
+    assert weighted.predict_proba(rows).tobytes() == repeated.predict_proba(rows).tobytes()
+    one, other = weighted.predict_evidence(rows), repeated.predict_evidence(rows)
+    assert one.belief.tobytes() == other.belief.tobytes()
+    assert one.ignorance.tobytes() == other.ignorance.tobytes()
+
+
+@pytest.mark.parametrize("class_weight", ["balanced", {0: 1.0, 1: 0.4}])
+def test_curves_and_maps_take_weight_three_for_the_row_three_times_with_class_weights(class_weight: Any) -> None:
+    table = mixed_table(np.random.default_rng(3), n=1100, n_numbers=3)
+    frame, y = table.frame.round(1), table.y
+    y[:70] = 1  # classes of unequal size
+    times = np.random.default_rng(4).choice([1, 2, 3, 5, 7], len(y))
+    model = classifier("rules", random_state=0, class_weight=class_weight)
+    weighted = model.fit(frame, y, times.astype(float)).model_
+    order = np.arange(len(y)).repeat(times)
+    repeated = clone(model).fit(frame.iloc[order], y[order]).model_
+    assert weighted.curves is not None
+    assert weighted.curves.value.tobytes() == repeated.curves.value.tobytes()
+    assert weighted.rules.weight.tobytes() == repeated.rules.weight.tobytes()
 
 
 @LAW

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import numpy as np
+import onnxruntime
 import pandas as pd
 import pytest
 from hypothesis import given
@@ -16,9 +17,10 @@ from sklearn.datasets import load_breast_cancer, load_iris, make_classification
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 
-from ferl import FERLTreeClassifier, __version__
+from ferl import FERLClassifier, FERLTreeClassifier, __version__
 from ferl.conformal import ConformalFERL
 from ferl.onnx import onnx_inputs, to_onnx
+from ferl.onnx.graph import OPSET, Graph
 from ferl.words import FuzzySet, LinguisticVariable
 from law_examples import LAW
 from onnx_examples import NAMES, assert_answers, assert_exports, run, session_of
@@ -168,6 +170,34 @@ def test_any_number_of_rows_goes_through_one_session(iris):
         for name, value in run(session, {"X": rows[:n]}).items():
             assert value.shape == (n, *whole[name].shape[1:])
             np.testing.assert_allclose(value, whole[name][:n], rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("operator", ["Add", "Sub", "Mul", "Div"])
+@pytest.mark.parametrize("constant", [1.5e-141, -1e-50, 1 + 1e-9, 1 - 1e-12, 0.0, 1.0, 2.0])
+@pytest.mark.parametrize("is_second", [True, False])
+def test_onnxruntime_leaves_out_no_operator_that_changes_a_value(operator, constant, is_second):
+    """It compares constants with 0 and 1 in single precision."""
+    graph, x = Graph(), np.array([1e-141, 2.0, 0.7])
+    value, number = graph("Abs", "x"), np.array([[constant]])
+    graph.name(graph("Abs", graph(operator, *((value, number) if is_second else (number, value)))), "y")
+    helper = graph.onnx.helper
+    ends = [helper.make_tensor_value_info(name, graph.onnx.TensorProto.DOUBLE, None) for name in "xy"]
+    body = helper.make_graph(graph.nodes, "one operator", ends[:1], ends[1:], graph.constants)
+    model = helper.make_model(body, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=8)
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    compute = {"Add": np.add, "Sub": np.subtract, "Mul": np.multiply, "Div": np.divide}[operator]
+    with np.errstate(divide="ignore"):
+        expected = np.abs(compute(*((x, constant) if is_second else (constant, x))))
+    np.testing.assert_array_equal(session.run(None, {"x": x[None]})[0][0], expected)
+
+
+def test_tables_of_tiny_units_say_the_same():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.normal(size=200) * 1e-141, "group": rng.choice(["a", "b", "c"], 200)})
+    y = (frame["x"] > 0) ^ (frame["group"] == "a")
+    for model in (FERLClassifier(random_state=0), FERLClassifier(words=True, random_state=0), FERLTreeClassifier()):
+        clf = model.fit(frame, y)
+        assert_answers(run(session_of(to_onnx(clf)), onnx_inputs(clf, frame)), clf, frame)
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ is skipped, every node is scored by brute force.
 - :mod:`oracle.answers`: all that a model says of rows;
 - :mod:`oracle.rules`: rules, stage by stage;
 - :mod:`oracle.curves`: curves and maps, stage by stage;
+- :mod:`oracle.class_weights`: the weight of a row of each class;
 - :mod:`oracle.weights`: what rules, curves and maps add to scores;
 - :mod:`oracle.rows_behind`: the training rows behind an answer, and the evidence of rules;
 - :mod:`oracle.evidence_columns`: evidence of categories and days, parts of dates.

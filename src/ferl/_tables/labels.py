@@ -21,6 +21,7 @@ from ferl._util.text import listed, shown
 _FEW_LABELS = 1000  # below which it is not worth while to import pyarrow
 _TOTAL_WEIGHT = (1e-100, 1e40)
 ROUNDING = 1e-9  # sums of weights that differ by less are equal up to rounding
+_CLASS_WEIGHT_BITS = (16, 36)  # fewest and most of a class weight's 53; the others count repetitions
 
 
 def label_markers(labels: Collection[Any], classes: Collection[Any] = ()) -> tuple[str, ...]:
@@ -269,7 +270,8 @@ def class_factors(class_weight: Mapping[Any, float] | str | None, classes: NDArr
 
     Class weights that make the rows weigh less than without them are multiplied by one number, so that the rows weigh
     the same. This number depends on totals, never on how many rows have them: weight 2 is the row twice. Totals of
-    zero leave class weights as they are.
+    zero leave class weights as they are. Class weights are rounded to at most 36 binary digits, since weight 3
+    is the row three times only if sums of weights are exact: 1.4 + 1.4 + 1.4 is not 3 * 1.4.
     """
     if class_weight is None:
         return np.ones(len(classes))
@@ -284,8 +286,21 @@ def class_factors(class_weight: Mapping[Any, float] | str | None, classes: NDArr
         factors = np.array([float(class_weight.get(label, 1.0)) for label in known])
         if not factors.any():
             raise ValueError("All class weights are zero, so there is nothing to fit.")
+    factors = _with_few_bits(factors)
     with_factors, without = math.fsum(totals * factors), math.fsum(totals[factors > 0])
-    return factors * (without / with_factors) if with_factors < (1 - ROUNDING) * without else factors
+    is_light = with_factors < (1 - ROUNDING) * without
+    return _with_few_bits(factors * (without / with_factors)) if is_light else factors
+
+
+def _with_few_bits(factors: Floats) -> Floats:
+    """Class weights as multiples of 2^-36 of the power of two above the largest, with 16 binary digits at least.
+
+    On this grid sums over rows are exact, in doubles and in the fixed point of the core, if no class weight is more than
+    10^8 times another.
+    """
+    _, exponent = np.frexp(factors)
+    grid = exponent - np.clip(_CLASS_WEIGHT_BITS[1] - (exponent[factors > 0].max() - exponent), *_CLASS_WEIGHT_BITS)
+    return np.asarray(np.ldexp(np.rint(np.ldexp(factors, -grid)), grid))
 
 
 def check_weight_span(low: float, high: float, total: float) -> None:

@@ -37,6 +37,18 @@ Operand = Value | NDArray[Any] | np.generic | float
 """A value, or a constant; a number is a constant of double precision."""
 
 
+_NEUTRAL = {"Add": 0.0, "Sub": 0.0, "Mul": 1.0, "Div": 1.0}
+
+
+def _looks_neutral(operator: str, operand: Operand) -> bool:
+    """Whether onnxruntime would leave the operator out: it compares single constants in single precision."""
+    if isinstance(operand, str) or np.size(operand) != 1:
+        return False
+    value, neutral = np.asarray(operand, dtype=np.float64).item(), _NEUTRAL[operator]
+    with np.errstate(over="ignore"):
+        return value != neutral and bool(np.float32(value) == neutral)
+
+
 def onnx_module() -> Any:
     """The package onnx, or an error with the command that installs it."""
     try:
@@ -65,7 +77,19 @@ class Graph:
 
     def __call__(self, operator: str, *operands: Operand, **attributes: Any) -> Value:
         """Add an operator with one result."""
+        if operator in _NEUTRAL:
+            first, second = operands
+            if operator in ("Add", "Mul") and _looks_neutral(operator, first):
+                first, second = second, first
+            if _looks_neutral(operator, second):
+                return self._with_hidden_constant(operator, first, np.asarray(second))
         return self.several(operator, 1, *operands, **attributes)[0]
+
+    def _with_hidden_constant(self, operator: str, value: Operand, constant: NDArray[Any]) -> Value:
+        """The same result, to the last bit, by an operator that onnxruntime does not leave out."""
+        if operator in ("Add", "Sub"):
+            return self("Neg", self("Sub", -constant if operator == "Add" else constant, value))
+        return self("Mul", self(operator, value, constant * 2.0 if operator == "Mul" else constant / 2.0), 0.5)
 
     def several(
         self, operator: str, n_results: int, *operands: Operand, domain: str = "", **attributes: Any
