@@ -121,7 +121,7 @@ class Model(FrozenArrays):
     @property
     @abstractmethod
     def flip_tolerance(self) -> float:
-        """How near the search for the nearest change of a label comes to it, in spreads."""
+        """How near the search for the nearest change of a label comes to it, in standard deviations."""
 
     def find_flips(self, row: Floats, label: int, columns: Ints, width: Floats, at: Floats, proven: Floats) -> None:
         """The nearest values of some columns, below and above the values of a row, where its label changes.

@@ -14,7 +14,7 @@ from ferl._models.nearest import Change
 from ferl._tell.notebook import MAX_BARS, effect_bars
 from ferl._tell.page import Marked, Readable, Section, Table, as_html, as_plain, as_text
 from ferl._tell.similar import SimilarCases
-from ferl._tell.stability import rounded_down, spreads_text
+from ferl._tell.stability import deviations_text, rounded_down
 from ferl._tell.unusual import UNUSUAL, VERY_UNUSUAL, NoveltyPart, novelty_verdict
 from ferl._util.text import (
     difference_text,
@@ -162,7 +162,7 @@ class Certified:
     Attributes
     ----------
     radius : float
-        In spreads (standard deviations over the training rows) of each feature; infinity: as far as they like.
+        In standard deviations of each feature over the training rows; infinity: as far as they like.
     """
 
     radius: float
@@ -803,8 +803,8 @@ class Explanation(Readable):
                 lines.append(f"Proven: however far the numbers move, the label stays {label}.")
             elif radius > 0:
                 lines.append(
-                    f"Proven: the label stays {label} as long as no number moves by more than {spreads_text(radius)} "
-                    "(standard deviations over the training rows)."
+                    f"Proven: the label stays {label} as long as no number moves by more than "
+                    f"{deviations_text(radius)} of the training rows."
                 )
             else:
                 lines.append(f"Nothing is proven: {label} has no margin over other classes.")
@@ -893,7 +893,7 @@ def _change_line(change: Change) -> str:
         apart += " later" if is_up else " earlier"
     else:
         apart = f"{'up' if is_up else 'down'} by {apart}"
-    return f"If {name} were {to} instead of {now} ({apart}, {spreads_text(change.distance)}): {answer}."
+    return f"If {name} were {to} instead of {now} ({apart}, {deviations_text(change.distance)}): {answer}."
 
 
 def _number(value: Any) -> str:

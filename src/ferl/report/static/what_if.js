@@ -363,9 +363,7 @@ const ferlPage = (() => {
   function changeLine({ j, to, label, isSilent, distance }) {
     const feature = features[j], isCategory = feature.kind === "category";
     const words = isCategory || feature.words || feature.date ? displayed(j, to) : String(to), steps = Number(distance.toPrecision(2));
-    const apart = `${steps} ${steps === 1 ? "spread" : "spreads"}`, isUp = to > state.values[j];
-    const moved = feature.date ? `${apart} ${isUp ? "later" : "earlier"}` : `${isUp ? "up" : "down"} by ${apart}`;
-    const far = isCategory || feature.words ? "" : ` (${moved})`;
+    const far = isCategory || feature.words ? "" : ` (${steps} ${steps === 1 ? "standard deviation" : "standard deviations"})`;
     const button = element("button", { type: "button", className: "small", "data-to": String(to), "data-feature": String(j) }, "try");
     button.setAttribute("aria-label", `Try ${feature.name} ${words}`);
     button.addEventListener("click", () => change(j, to));
@@ -379,8 +377,8 @@ const ferlPage = (() => {
     const positive = choice.value === "" ? ranked[1] : Number(choice.value);
     const { unit, neutral } = data.reasons;
     if (classes.length === 2) {
-      const [first, second] = engine.opened(state.values), total = neutral + unit * (second - first);
-      byId("points").replaceChildren("The row has ", figure(total, fixed(total, 0), "points"), ` points for ${classes[1]}. `);
+      const scores = engine.opened(state.values), total = neutral + unit * (scores[positive] - scores[1 - positive]);
+      byId("points").replaceChildren("The row has ", figure(total, fixed(total, 0), "points"), ` points for ${classes[positive]}. `);
     }
     const result = ferlChanges.reasons(engine, data.reasons, answer, positive).map((item) =>
       element("li", { "data-lost": String(item.lost) }, reasonText(item)));
