@@ -158,7 +158,7 @@ def unproven_claims(pages: dict[str, str]) -> list[tuple[str, str]]:
         "explain": r"Proven: (the label stays|however far|no change of a single value)|Nothing is proven:|"
         r".* this is a search, not a proof\.",
         "stability": r"Proven: |Verdict: nothing is proven for all rows at once\.|"
-        r"Verdict: [a-z ]+\. Half of the rows keep their label, proven, ",
+        r"Verdict: [a-z ]+\. Half of the rows provably keep their label, ",
         "report": "A proof that the label stays the same",  # the glossary says what a certificate is
     }
     return [
@@ -192,5 +192,5 @@ def long_numbers(text: str) -> list[str]:
 
 def badly_written(text: str) -> list[str]:
     """Numbers with too many digits or a power of ten, and one of something in the plural."""
-    plural = r"(?<![\d.])1 (?:spreads|points|rules|features|classes|rows|values|days)\b"
+    plural = r"(?<![\d.])1 (?:standard deviations|points|rules|features|classes|rows|values|days)\b"
     return long_numbers(text) + re.findall(r"\d[eE]\+\d", text) + re.findall(plural, text)

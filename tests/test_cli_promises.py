@@ -199,7 +199,7 @@ def test_certify_tells_the_certificate_of_a_row_in_spreads(folder):
     expected = model.certificate(frame(noisy(300, 2)).slice(4, 1), scale="spread")
     told = ferl("certify", folder / "model.json", folder / "new.csv", "--row", 5).stdout
     assert told.startswith(str(expected))
-    assert "standard deviations over the training rows" in told
+    assert "Standard deviations over the training rows: x " in told
 
 
 def test_update_goes_on_as_partial_fit_does_and_drift_changes_nothing(folder, tmp_path):

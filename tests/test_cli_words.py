@@ -181,7 +181,7 @@ def test_certificates_count_spreads_in_the_words_of_the_table(bank):
         assert re.match(r"The label (stays|is) (granted|denied)\b", told)
         if "applied" in told:
             assert re.search(
-                r"as long as no number moves by more than [\d.]+ spreads; the next label is (granted|denied|fraud)\.",
+                r"no number moves by more than [\d.]+ standard deviations; the next label is (granted|denied|fraud)\.",
                 told,
             )
             assert re.search(r"applied [\d.]+ days", told)

@@ -300,3 +300,47 @@ def test_no_row_is_called_ordinary_or_usual_beside_lost_support(name, kind):
             assert "A usual case" not in text
             assert "Unlike the training rows: " in text
     assert n_lost or kind == "tree"
+
+
+@each_table
+@each_estimator
+def test_what_a_sentence_calls_unlike_the_training_rows_is_in_the_table_of_novelty(name, kind):
+    n_named = 0
+    for _, row, story in each_story(name, kind, counterfactual=False, details=True):
+        line = line_of(story, "Unlike the training rows: ").partition(": ")[2]
+        table = story.to_text(100_000).partition("How unusual the row is\n")[2]
+        rows = [text.strip() for text in table.partition("\n\n")[0].splitlines()]
+        for clause in filter(None, line.removeprefix("the combination of values, mainly ").split("; ")):
+            if not any(clause.startswith(feature) for feature in row.columns):
+                continue  # "2 more values lie outside"
+            n_named += 1
+            feature = longest_name(clause, row)
+            assert any(text.startswith(f"{feature} ") for text in rows), (feature, rows)
+    assert n_named or kind == "tree"
+
+
+@each_table
+@each_estimator
+def test_a_row_has_one_remedy_the_first_of_novelty_ignorance_and_doubt_that_applies(name, kind):
+    for own, row, story in each_story(name, kind, counterfactual=False):
+        p, evidence = own.clf.predict_proba(row)[0], own.clf.predict_evidence(row)
+        is_novel = own.clf.support_deficit(row).sum() >= 0.005 or own.clf.novelty_rank(row)[0] >= 0.99
+        is_ignorant = evidence.ignorance[0] > 0.1
+        if kind == "tree":  # more rows do not help between rules
+            is_ignorant = is_ignorant and story.ignorance_causes.main == "thin_support"
+        is_doubtful = own.clf.predict_set(row)[0].sum() > 1 or p.max() < 2 / 3
+        remedy = "do not use the model" if is_novel else "collect rows" if is_ignorant else "get a second opinion"
+        lines = [line for line in str(story).splitlines() if line.startswith("What to do: ")]
+        assert len(lines) == (is_novel or is_ignorant or is_doubtful)
+        assert all(line.startswith(f"What to do: {remedy}") for line in lines)
+        concern = "novelty" if is_novel else "ignorance" if is_ignorant else "doubt" if is_doubtful else ""
+        assert story.concern == concern
+
+
+def test_values_that_are_usual_alone_are_unusual_together():
+    clf = FERLClassifier(random_state=0)
+    angle = np.linspace(0, 2 * np.pi, 400)
+    ring = np.column_stack([np.cos(angle), np.sin(angle)]) * (1 + 0.05 * np.sin(7 * angle))[:, None]
+    story = clf.fit(ring, ring[:, 0] > 0).explain([[0.05, 0.05]])
+    assert "Unlike the training rows: the combination of values, mainly " in str(story)
+    assert "usual: " not in str(story)

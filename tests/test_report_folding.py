@@ -10,7 +10,7 @@ from sklearn.datasets import make_classification
 
 from browser import chromium, console, open_page, set_width
 from ferl import FERLClassifier, FERLTreeClassifier
-from ferl._tell.stability import spreads_text
+from ferl._tell.stability import deviations_text
 from ferl.report import write_report
 from table_examples import rare_category_table
 
@@ -135,7 +135,9 @@ def test_the_form_tells_the_sentence_of_python_until_a_value_changes(browser, lo
         told = text_of(browser, "sentence")
         assert told.split(",")[0] == story.summary.split(",")[0]
         radius = story.certified.radius
-        assert (f"no number moves by more than {spreads_text(radius)}" in text_of(browser, "changes")) == (radius > 0)
+        assert (f"no number moves by more than {deviations_text(radius)}" in text_of(browser, "changes")) == (
+            radius > 0
+        )
         offered = browser.execute_script(
             "return [...document.querySelectorAll('#changes [data-to]')].map((own) => Number(own.dataset.feature))"
         )
@@ -173,11 +175,13 @@ def test_reason_codes_and_points_follow_the_form(browser, loans):
 
     model, X, path = loans
     open_page(browser, path)
-    totals = Scorecard(model).total(X[:3])
+    totals = {label: Scorecard(model, positive=label).total(X[:3]) for label in model.classes_}
+    points = (
+        "const own = document.querySelector('[data-key=points]');"
+        "return [Number(own.dataset.value), own.parentNode.textContent]"
+    )
     for index in range(3):
         browser.execute_script("ferlPage.load(ferlPage.data.rows[arguments[0]].values.map(Number))", index)
-        points = browser.execute_script("return Number(document.querySelector('[data-key=points]').dataset.value)")
-        assert points == pytest.approx(totals[index], abs=1e-6)
         for choice, label in (("0", "no"), ("1", "yes")):
             browser.execute_script(
                 "const own = document.getElementById('reason-class'); own.value = arguments[0];"
@@ -187,6 +191,9 @@ def test_reason_codes_and_points_follow_the_form(browser, loans):
             lost = browser.execute_script(
                 "return [...document.querySelectorAll('#reason-codes li')].map((own) => Number(own.dataset.lost))"
             )
+            total, sentence = browser.execute_script(points)
+            assert total == pytest.approx(totals[label][index], abs=1e-6)
+            assert sentence.strip().endswith(f"points for {label}.")
             expected = reason_codes(model, X.iloc[[index]], positive=label)[0]
             assert lost == pytest.approx([own.lost for own in expected], abs=1e-9)
 

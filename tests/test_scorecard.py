@@ -189,6 +189,8 @@ def test_all_forms_hold_the_same_lines(example, tmp_path):
     assert card.csv(tmp_path / "card.csv") is None
     written = list(csv.reader(io.StringIO((tmp_path / "card.csv").read_text(encoding="utf-8"))))
     assert written[0] == list(frame.columns)
+    if example[1] == 2:
+        assert {line[-1] for line in written[1:]} == {str(clf.classes_[1])}
     assert [line[:2] for line in written[1:]] == frame[["feature", "when"]].to_numpy().tolist()
     assert [int(line[4]) for line in written[1:]] == frame[columns[0]].tolist()
     assert card.csv() == (tmp_path / "card.csv").read_text(encoding="utf-8")

@@ -18,7 +18,7 @@ from sklearn.metrics import log_loss
 
 from ferl import FERLClassifier, ModelFileError, load_model, save_model
 from ferl._learn.rows import Block
-from ferl._learn.update_rules import RIDGE, Said, stacked, with_learned_weights
+from ferl._learn.update_rules import RIDGE, ScoredRows, stacked, with_learned_weights
 from ferl._models.rule_model import RuleModel
 from ferl.editing import edit
 from law_examples import Table, assert_identical
@@ -70,7 +70,7 @@ def objective(before: RuleModel, X: Floats, codes: NDArray[Any], at: Floats) -> 
     anchor, known = stacked(before), before.curvature
     assert known is not None
     n_classes = anchor.shape[1]
-    score = Said.by(before, X).firing @ at
+    score = ScoredRows.by(before, X).firing @ at
     loss = np.log(np.exp(score).sum(axis=1)) - score[np.arange(len(X)), codes]
     moved = at - anchor
     classes = known.classes * (n_classes - 1) / np.trace(known.classes)
@@ -110,7 +110,7 @@ def test_curvature_is_that_of_all_rows() -> None:
     second = model.model_.curvature
     assert first is not None
     assert second is not None
-    p, firing = model.reading(support_gate=False).predict_proba(X), Said.by(model.model_, X).firing
+    p, firing = model.reading(support_gate=False).predict_proba(X), ScoredRows.by(model.model_, X).firing
     spread = (p * (1 - p)).sum(axis=1) / 2
     np.testing.assert_allclose(second.rules - first.rules, np.einsum("ij,i,ik->jk", firing, spread, firing), atol=1e-9)
     covariance = np.einsum("ic,cd->cd", p, np.eye(3)) - p.T @ p
@@ -129,7 +129,7 @@ def test_ten_blocks_are_nearly_as_good_as_all_rows_at_once(n_classes: int) -> No
     for block in blocks[1:]:
         model.partial_fit(*block)
     last = log_loss(a, model.predict_proba(A))
-    rules = Said.by(model.model_, X).firing[:, 1:], Said.by(model.model_, A).firing[:, 1:]
+    rules = ScoredRows.by(model.model_, X).firing[:, 1:], ScoredRows.by(model.model_, A).firing[:, 1:]
     refit = log_loss(a, LogisticRegression(C=1.0, max_iter=5000).fit(rules[0], y).predict_proba(rules[1]))
     assert last < first - 0.01
     assert abs(last - refit) < 0.005

@@ -148,7 +148,7 @@ def test_a_certificate_names_its_unit_and_ends_in_a_verdict(parameters):
     spread = X.std(axis=0)
     plain, spreads, given_scale = (clf.certificate(X[0], scale=own) for own in (None, "spread", spread))
     assert "in its own unit" in str(plain)
-    assert f"{spreads.radius:.4g} spreads" in str(spreads)
+    assert f"{spreads.radius:.4g} standard deviations" in str(spreads)
     assert "in units of scale" in str(given_scale)
     assert spreads.radius == pytest.approx(given_scale.radius, rel=1e-6)
     np.testing.assert_allclose(clf.certified_radius(X[:3], scale="spread"), clf.certified_radius(X[:3], scale=spread))
@@ -166,7 +166,7 @@ def test_a_stability_report_ends_in_a_verdict_that_holds(parameters):
     assert str(with_rows).splitlines()[-1] == with_rows.verdict
     rows = X[np.linspace(0, len(X) - 1, 200).astype(int)]
     assert with_rows.radius == pytest.approx(np.median(clf.certified_radius(rows, scale="spread")))
-    assert "Half of the rows keep their label, proven" in with_rows.verdict
+    assert "Half of the rows provably keep their label" in with_rows.verdict
     assert str(without).splitlines()[-1] == without.verdict == steadiness_verdict(without.per_spread)
     if np.isnan(without.per_spread):
         assert "nothing is proven for all rows at once" in without.verdict

@@ -104,7 +104,7 @@ class WordGrower {
     for (std::size_t k = 0; k < node.rows.size(); ++k) reached += node.rows.phi[k] * node.rows.weight[k];
     if (node.depth == options_.max_depth || reached < options_.min_coverage * evidence_.total_weight()) return;
     for (std::size_t t = 0; t < terms_.size(); ++t) {
-      if ((o == 0 && terms_[t].is_complement) || is_said(conjunction(o, t))) continue;
+      if ((o == 0 && terms_[t].is_complement) || is_chosen(conjunction(o, t))) continue;
       if (std::find(used.begin(), used.end(), terms_[t].column) != used.end()) continue;
       auto weight = evidence_.class_weight(node.rows, at(t));
       double total = 0;
@@ -182,7 +182,7 @@ class WordGrower {
     return terms;
   }
 
-  bool is_said(const std::vector<std::size_t>& terms) const {
+  bool is_chosen(const std::vector<std::size_t>& terms) const {
     return std::any_of(nodes_.begin(), nodes_.end(), [&](const WordNode& node) { return node.terms == terms; });
   }
 

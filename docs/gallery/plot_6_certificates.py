@@ -20,7 +20,7 @@ radius = clf.certified_radius(X_test, scale="spread")
 right = clf.predict(X_test) == y_test
 ax = plt.figure(figsize=(6, 3.5)).subplots()
 ax.hist([radius[right], radius[~right]], bins=20, stacked=True, label=["right", "wrong"], color=["#56B4E9", "#D55E00"])
-ax.set(xlabel="certified radius (spreads)", ylabel="test rows")
+ax.set(xlabel="certified radius (standard deviations)", ylabel="test rows")
 ax.legend()
 
 # %%

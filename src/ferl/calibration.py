@@ -220,8 +220,8 @@ class _Pool(NamedTuple):
 def _last_pools(share: list[float], weight: list[float], sign: int) -> list[_Pool]:
     """The last pool of the isotonic regression of the first n shares, for n = 0, 1, ...; ``sign``: -1, falling."""
     pools = [_Pool(0.0, 1.0, 0)]
-    for before, (own, count) in enumerate(zip(share, weight, strict=True)):
-        total, n = own * count, count
+    for before, (here, count) in enumerate(zip(share, weight, strict=True)):
+        total, n = here * count, count
         while before and sign * (pools[before].share - total / n) >= 0:
             total, n, before = pools[before].joined(total, n)
         pools.append(_Pool(total, n, before))

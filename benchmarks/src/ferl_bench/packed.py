@@ -36,11 +36,13 @@ def pack(sources: Iterable[Path], target: Path) -> int:
     found = {key: line for source in sources for key, line in _lines(source).items()}
     # Results of one data set share many figures: side by side they take less space.
     entries = [(json.loads(line), line) for line in found.values()]
-    own = sorted(
+    lines = sorted(
         (one["data_set"], one["method"], one["fold"], line) for one, line in entries if one["method"] in rivals
     )
-    target.write_bytes(lzma.compress("".join(f"{line}\n" for *_, line in own).encode(), preset=9 | lzma.PRESET_EXTREME))
-    return len(own)
+    target.write_bytes(
+        lzma.compress("".join(f"{line}\n" for *_, line in lines).encode(), preset=9 | lzma.PRESET_EXTREME)
+    )
+    return len(lines)
 
 
 def unpack(packed: Path, results: Path) -> int:

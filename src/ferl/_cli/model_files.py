@@ -21,10 +21,11 @@ from ferl._models.model import Model
 from ferl._models.rule_model import RuleModel
 from ferl._sklearn import changed_parameters
 from ferl._tell.page import Section, Table, as_rich
-from ferl._tell.statements import Style, statements
+from ferl._tell.statements import Style, statements, weight_text
 from ferl._util.files import replace_text, replacing
 from ferl._util.text import counted, spoken
 from ferl.export import Scorecard, export_c, export_python, export_sql, export_text
+from ferl.export.text import first_scores
 from ferl.onnx import to_onnx
 from ferl.onnx.graph import onnx_module
 from ferl.saving import load_model
@@ -153,12 +154,12 @@ def _page_of(summary: dict[str, Any], model: Model, with_weights: bool) -> list[
         values = _listed(feature.get("categories", meanings), between)
         columns.append((spoken(feature["name"]), feature["kind"], values, *(str(feature[use]) for use in model.uses)))
     features = Table(("name", "kind", "values", *model.uses), tuple(columns), "lll" + "r" * len(model.uses))
-    weights = [_weights_section(summary, labels)] if "weights" in summary and with_weights else []
+    weights = [_weights_section(summary, labels, model)] if isinstance(model, RuleModel) and with_weights else []
     return [Section("", (Table((), tuple(facts), "ll"),)), *weights, Section("features", (features,))]
 
 
-def _weights_section(summary: dict[str, Any], classes: list[str]) -> Section:
-    """The prior and the strongest rules, on the scale of the report and of ``export_text``.
+def _weights_section(summary: dict[str, Any], classes: list[str], model: RuleModel) -> Section:
+    """The prior and the strongest rules, on the scale of the report, and the number that ``export_text`` begins with.
 
     Two classes: the log-odds of the second one. Three and more: the weight of each class, or with many classes the
     largest and the smallest weight.
@@ -174,7 +175,14 @@ def _weights_section(summary: dict[str, Any], classes: list[str]) -> Section:
         for asks, weight in rules[: _MAX_RULES + 1]:
             ends = (int(np.argmax(weight)), int(np.argmin(weight)))
             rows.append((asks, *(f"{classes[c]} {_signed(weight[c])}" for c in ends)))
-    return Section(f"weights of evidence{rest}", (Table(headings, tuple(rows)),))
+    about, first = "(prior) is the score where no rule applies.", first_scores(model)
+    if not np.allclose(first, model.prior):
+        number = f"{weight_text(first[1] - first[0])}, " if len(classes) == 2 else ""
+        about += (
+            f" The list of --rules begins with {number}the prior and the means of its curves, which it prints less "
+            "their means."
+        )
+    return Section(f"weights of evidence{rest}", (Table(headings, tuple(rows)), about))
 
 
 def _signed(weight: float) -> str:

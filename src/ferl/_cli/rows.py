@@ -169,7 +169,7 @@ def run_explain(asked: Namespace) -> None:
 
 
 def run_certify(asked: Namespace) -> None:
-    """Print the certificate of one row, in spreads; rows are counted from 1. A row without an answer has no label."""
+    """Print the certificate of a row, counted from 1, in standard deviations. A row without an answer has no label."""
     model, _ = read_model(asked.model)
     row = read_row_of(model, TableFile(asked.table, asked.form), asked.row)
     judged = judge(model, row.values, AS_FITTED)
@@ -191,7 +191,7 @@ def run_certify(asked: Namespace) -> None:
         counted = " days" if kind.is_date else " categories" if kind.is_ordered else ""
         units.append(f"{spoken(name)} {spread[feature]:.4g}{counted}")
     listed = f": {', '.join(units)}" if units else ""
-    typer.echo(f"Spreads are standard deviations over the training rows{listed}")
+    typer.echo(f"Standard deviations over the training rows{listed}")
 
 
 def read_row_of(model: Model, file: TableFile, number: int) -> OneRow:

@@ -44,7 +44,7 @@ class Wanted:
     guess : bool
         Whether abstaining rows get their most probable label all the same.
     with_radius : bool
-        Whether the proven radius is among the answers, in spreads.
+        Whether the proven radius is among the answers, in standard deviations.
     safe_csv : bool
         Whether text that a spreadsheet would take for a formula gets an apostrophe before it, in CSV.
     with_probabilities : bool

@@ -63,13 +63,13 @@ class GivenBatches:
 
     def read(self, features: Sequence[str] | None = None) -> Iterator[Batch]:
         """All rows in batches; of arrays and data frames all columns are there already."""
-        for index, own in enumerate(self._begin()):
-            if not isinstance(own, tuple) or len(own) not in (2, 3, 4):
+        for index, given in enumerate(self._begin()):
+            if not isinstance(given, tuple) or len(given) not in (2, 3, 4):
                 raise TypeError(
-                    f"Batch {index} is of type {type(own).__name__}; every batch must be a tuple (X, y), "
+                    f"Batch {index} is of type {type(given).__name__}; every batch must be a tuple (X, y), "
                     "(X, y, sample_weight) or (X, y, sample_weight, groups)."
                 )
-            batch = Batch(*own)
+            batch = Batch(*given)
             if np.shape(batch.X)[0] > 0:
                 yield batch
 
@@ -149,16 +149,16 @@ class ParquetBatches:
         else:
             raise TypeError(f"{type(source).__name__} is neither a path nor a pyarrow dataset. Pass one of these.")
         names = dataset.schema.names
-        own = [target, *(name for name in (weights, groups) if name is not None)]
-        wanted = [name for name in names if name not in own] if features is None else list(features)
-        absent = [name for name in [*own, *wanted] if name not in names]
+        apart = [target, *(name for name in (weights, groups) if name is not None)]
+        wanted = [name for name in names if name not in apart] if features is None else list(features)
+        absent = [name for name in [*apart, *wanted] if name not in names]
         if absent:
             raise ValueError(f"There is no column {absent[0]!r}; the columns are {', '.join(map(repr, names[:20]))}.")
-        if len({*own, *wanted}) < len([*own, *wanted]):
+        if len({*apart, *wanted}) < len([*apart, *wanted]):
             raise ValueError("Target, weights, groups and features must be different columns; name each of them once.")
         if not wanted:
             raise ValueError("There is no column to learn from besides target and weights.")
-        _check_files(dataset, [*own, *wanted])
+        _check_files(dataset, [*apart, *wanted])
         if batch_rows < 1:
             raise ValueError(f"batch_rows is {batch_rows}; it must be at least 1.")
         return cls(dataset, target, weights, tuple(wanted), batch_rows, groups)
@@ -178,10 +178,10 @@ class ParquetBatches:
     def read(self, features: Sequence[str] | None = None) -> Iterator[Batch]:
         """All rows in batches; columns that will not be looked at are not read from disk."""
         chosen = list(self.features if features is None else features)
-        own = [self.target, *(name for name in (self.weights, self.groups) if name is not None)]
+        apart = [self.target, *(name for name in (self.weights, self.groups) if name is not None)]
         # Two batches ahead and no more: each may be large, and Arrow's default is sixteen.
         scan = self.dataset.to_batches(
-            columns=[*chosen, *own], batch_size=self.batch_rows, batch_readahead=2, fragment_readahead=1
+            columns=[*chosen, *apart], batch_size=self.batch_rows, batch_readahead=2, fragment_readahead=1
         )
         pa = arrow()
 
@@ -198,8 +198,8 @@ def _check_files(dataset: Any, wanted: list[str]) -> None:
     import pyarrow.dataset as ds
 
     for fragment in dataset.get_fragments():
-        own = {*fragment.physical_schema.names, *ds.get_partition_keys(fragment.partition_expression)}
-        lacking = [name for name in wanted if name not in own]
+        present = {*fragment.physical_schema.names, *ds.get_partition_keys(fragment.partition_expression)}
+        lacking = [name for name in wanted if name not in present]
         if lacking:
             file = Path(getattr(fragment, "path", "A part of the dataset")).name
             raise ValueError(
@@ -326,8 +326,8 @@ def rows_in_batches(
     look = FirstLook.at(batches, settings)
     for batch in _read(batches, moved, "looking at labels", look.features):
         has_groups = has_groups or batch.groups is not None
-        said = look.of_these(description)
-        survey.merge(Survey.of(batch, look.categorical_features, settings.missing_conditions, said))
+        described = look.of_these(description)
+        survey.merge(Survey.of(batch, look.categorical_features, settings.missing_conditions, described))
     form = RowForm.settle(survey, settings.class_weight, settings.categorical_features)
     form = replace(form, columns=look.all_columns(form.columns, description), has_groups=has_groups)
     facts = form.facts
@@ -393,20 +393,22 @@ class FirstLook:
         if self.features is None:
             return description
         known = self.names or ()
-        own = {name: said for name, said in description.columns.items() if name in self.features or name not in known}
-        return replace(description, columns=own)
+        described = {
+            name: item for name, item in description.columns.items() if name in self.features or name not in known
+        }
+        return replace(description, columns=described)
 
     def all_columns(self, found: Schema, description: TableDescription) -> Schema:
         """The columns that were read, and the columns of numbers."""
         if self.names is None:
             return found
         index = {name: j for j, name in enumerate(found.names or ())}
-        own = [index.get(name) for name in self.names]
-        categories = tuple(None if j is None else found.categories[j] for j in own)
+        positions = [index.get(name) for name in self.names]
+        categories = tuple(None if j is None else found.categories[j] for j in positions)
         # Numbers that were not read: whether they are whole is seen in the rows that the model keeps.
-        said = description.by_feature(self.names, len(self.names))
-        pairs = zip(own, said, strict=True)
-        kinds = tuple(replace(told, order=()) if j is None else found.kinds[j] for j, told in pairs)
+        described = description.by_feature(self.names, len(self.names))
+        pairs = zip(positions, described, strict=True)
+        kinds = tuple(replace(kind, order=()) if j is None else found.kinds[j] for j, kind in pairs)
         return replace(found, names=self.names, categories=categories, kinds=kinds)
 
 
@@ -445,9 +447,9 @@ def _category_codes(batch: Batch, form: RowForm, category_names: CategoryNames) 
         encoded = form.columns.encode(batch.X)
         columns = {j: encoded[:, j] for j in needed}
     else:
-        own = [names[j] for j in needed]
+        read = [names[j] for j in needed]
         chosen = form.columns.select(needed)
-        table = nw.from_native(batch.X).select(*own).to_native()
+        table = nw.from_native(batch.X).select(*read).to_native()
         columns = dict(zip(needed, chosen.encode(table).T, strict=True))
     indicators = {n_features + k: np.isnan(columns[j]) * 1.0 for k, j in enumerate(form.missing_features)}
     return {j: column for j, column in (columns | indicators).items() if j in category_names}

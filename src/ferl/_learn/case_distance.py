@@ -81,7 +81,7 @@ class Vicinity:
         """The first cases and the places near them, in the distance with these factors."""
         scaled = replace(cases, per_unit=cases.per_unit * factor)
         scaled.__dict__["by_place"] = cases.by_place  # which does not depend on the factors
-        rows, own = np.ascontiguousarray(cases.row[:n_rows]), cases.place_of_case[:n_rows, None]
+        rows, itself = np.ascontiguousarray(cases.row[:n_rows]), cases.place_of_case[:n_rows, None]
         _, start, order = cases.by_place
         near = scaled.nearest_places(rows, min(N_NEAR + 1, len(start) - 1), n_threads)[0]
         total = np.bincount(cases.place_of_case, cases.weight)
@@ -90,7 +90,7 @@ class Vicinity:
         label, weight = cases.label[:n_rows], cases.weight[:n_rows]
         return cls(
             away=cases.parts(rows, order[start[near]]),
-            log_weight=np.where(near == own, -np.inf, np.log(total[near])),
+            log_weight=np.where(near == itself, -np.inf, np.log(total[near])),
             share=by_class[near, label[:, None]] / total[near],
             frequency=cases.frequency[label],
             weight=weight / weight.sum(),

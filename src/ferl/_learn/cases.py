@@ -141,7 +141,7 @@ def with_more_cases(cases: Cases, block: Block, n_most: int) -> Cases:
     by_weight = np.argsort(weight, kind="stable")  # a sum depends on the order of its terms
     summed = np.bincount(inverse[by_weight], weight[by_weight], minlength=len(first))
     hashes = np.array(
-        [int.from_bytes(blake2b(own.tobytes(), digest_size=8).digest()) for own in found], dtype=np.uint64
+        [int.from_bytes(blake2b(key.tobytes(), digest_size=8).digest()) for key in found], dtype=np.uint64
     )
     kept = np.argsort(hashes, kind="stable")[:n_most]
     names = {"row": rows[first[kept]], "label": label[first[kept]], "place": place[first[kept]]}
@@ -217,7 +217,9 @@ def _judged(root: FuzzyTree, settings: RuleSettings, ground: Ground, report: Any
         found[-1] = replace(found[-1], weight=sample.weight[judges])
     if not found:
         return None
-    return Judged(*(np.concatenate([getattr(own, name) for own in found]) for name in Judged.__dataclass_fields__))
+    return Judged(
+        *(np.concatenate([getattr(judged, name) for judged in found]) for name in Judged.__dataclass_fields__)
+    )
 
 
 def _judged_part(

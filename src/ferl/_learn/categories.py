@@ -34,14 +34,14 @@ def category_weights(
     known = ~np.isnan(column)
     if not known.all():
         column, codes, weight = column[known], codes[known], weight[known]
-    cell, own = column.astype(np.intp), weight
+    cell, counted = column.astype(np.intp), weight
     cell *= n_classes
     cell += codes
-    total = np.bincount(cell, own, minlength=n_categories * n_classes).astype(np.float64)
+    total = np.bincount(cell, counted, minlength=n_categories * n_classes).astype(np.float64)
     if not is_whole:  # whole numbers add up without rounding
         order = np.argsort(cell, kind="stable")
         found, start = np.unique(cell[order], return_index=True)
-        total[found] = [math.fsum(part) for part in np.split(own[order], start[1:])]
+        total[found] = [math.fsum(part) for part in np.split(counted[order], start[1:])]
     return total.reshape(n_categories, n_classes)
 
 
@@ -64,14 +64,14 @@ def category_order(weights: Floats) -> NDArray[np.intp]:
         Codes, in order.
     """
     total = weights.sum(axis=0) / max(weights.sum(), 1e-300)
-    own = weights.sum(axis=1)
-    share = (weights + PRIOR_ROWS * total) / (own + PRIOR_ROWS)[:, None]
-    away = (share - total) * np.sqrt(own)[:, None]
+    of_category = weights.sum(axis=1)
+    share = (weights + PRIOR_ROWS * total) / (of_category + PRIOR_ROWS)[:, None]
+    away = (share - total) * np.sqrt(of_category)[:, None]
     direction = _main_direction(away)
     direction *= np.sign(direction[np.argmax(np.round(np.abs(direction), 9))]) or 1.0
     # Rounded, since sums depend on the order of the rows in their last digits.
     rounded = np.round(weights / max(weights.sum(), 1e-300), 12)
-    return np.lexsort((*rounded.T[::-1], rounded.sum(axis=1), np.round(share @ direction, 9), own == 0))
+    return np.lexsort((*rounded.T[::-1], rounded.sum(axis=1), np.round(share @ direction, 9), of_category == 0))
 
 
 def _main_direction(away: Floats) -> Floats:
@@ -113,12 +113,12 @@ def restore(tree: FuzzyTree, orders: dict[int, NDArray[np.intp]], weights: dict[
             membership.append(np.zeros(0))
             continue
         order = orders[feature]
-        own = np.empty(len(order))
+        fit = np.empty(len(order))
         found = tree.categories.of(node)
-        own[order] = found if len(found) else _of_word(trapezoid[node], _weights_in(order, weights[feature]))
-        membership.append(own)
+        fit[order] = found if len(found) else _of_word(trapezoid[node], _weights_in(order, weights[feature]))
+        membership.append(fit)
         trapezoid[node] = (-np.inf, -np.inf, np.inf, np.inf)
-    start = np.concatenate([[0], np.cumsum([len(own) for own in membership])]).astype(np.int32)
+    start = np.concatenate([[0], np.cumsum([len(fit) for fit in membership])]).astype(np.int32)
     return replace(
         tree,
         trapezoid=trapezoid,
@@ -143,8 +143,8 @@ def _restore_profile(profile: Profile, orders: dict[int, NDArray[np.intp]], weig
     for j, order in orders.items():
         known = ~np.isnan(rows[:, j])
         rows[known, j] = order[rows[known, j].astype(np.intp)]
-        own = _weights_in(order, weights[j])
-        share = own[own > 0] / max(own.sum(), 1e-300)
+        ordered = _weights_in(order, weights[j])
+        share = ordered[ordered > 0] / max(ordered.sum(), 1e-300)
         # Half the probability that two rows differ: for two categories the variance of 0 and 1.
         mean[:, j], variance[:, j] = 0.0, (1 - (share**2).sum()) / 2
     return replace(profile, mean=mean, variance=variance, exemplar_row=rows)

@@ -169,11 +169,11 @@ def constrain(tree: FuzzyTree, constraint: Ints) -> Floats:
             continue  # the right side, done together with the left one
         right = int(np.flatnonzero(tree.parent == parent)[1])
         sign = constraint[tree.feature[left]]
-        own = np.clip(second[[left, right]], low[parent], high[parent])
+        both = np.clip(second[[left, right]], low[parent], high[parent])
         low[[left, right]], high[[left, right]] = low[parent], high[parent]
         if sign == 0:
             continue
         below, above = (left, right) if sign > 0 else (right, left)
-        high[below] = low[above] = own.mean()
+        high[below] = low[above] = both.mean()
     bounded = np.clip(second, low, high)
     return np.column_stack([1 - bounded, bounded])

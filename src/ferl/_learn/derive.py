@@ -56,7 +56,7 @@ class NewColumn:
 
 def replaced_features(facts: Facts) -> tuple[int, ...]:
     """Features that rules read through derived columns alone: dates, and categories of many values."""
-    n_used = {j: int((own.sum(axis=1) > 0).sum()) for j, own in facts.category_weight.items()}
+    n_used = {j: int((by_class.sum(axis=1) > 0).sum()) for j, by_class in facts.category_weight.items()}
     kinds = enumerate(facts.schema.kinds)
     return tuple(j for j, kind in kinds if kind.is_date or n_used.get(j, 0) > MANY_CATEGORIES)
 
@@ -74,11 +74,11 @@ def chosen_variance(g: Floats, h: Floats) -> float:
     g, h : ndarray of shape (n_values, n_contrasts)
         The sums of each value.
     """
-    own, information = g[h > 0], h[h > 0]
+    slope, information = g[h > 0], h[h > 0]
     gained = {}
     for variance in VARIANCES:
         total = information + information**2 * variance  # the variance of g
-        gained[variance] = math.fsum((-0.5 * (np.log(total) + own**2 / total)).tolist())  # in any order of the values
+        gained[variance] = math.fsum((-0.5 * (np.log(total) + slope**2 / total)).tolist())  # in any order of the values
     best = max(gained, key=lambda variance: gained[variance])
     return best if gained[best] > gained[0.0] + LEAST_GAIN else 0.0
 
@@ -92,8 +92,8 @@ def fold_of_rows(y: Ints) -> NDArray[np.intp]:
     """The fold of each row of a sample, whose order is random: in turn, for each class apart."""
     fold = np.empty(len(y), dtype=np.intp)
     for label in np.unique(y).tolist():
-        own = np.flatnonzero(y == label)
-        fold[own] = (np.arange(len(own)) + label) % N_FOLDS
+        rows = np.flatnonzero(y == label)
+        fold[rows] = (np.arange(len(rows)) + label) % N_FOLDS
     return fold
 
 
@@ -130,7 +130,7 @@ def category_columns(
         if j not in facts.category_weight:
             continue
         known = facts.category_weight[j] * facts.scale
-        missing = [max(all_of - math.fsum(own), 0.0) for all_of, own in zip(total, known.T.tolist(), strict=True)]
+        missing = [max(all_of - math.fsum(held), 0.0) for all_of, held in zip(total, known.T.tolist(), strict=True)]
         by_class = np.vstack([known, missing])
         is_missing = np.isnan(x[:, j])
         code = np.append(orders[j], len(known))[np.where(is_missing, len(known), x[:, j]).astype(np.intp)]
@@ -141,11 +141,11 @@ def category_columns(
             continue
         numbers = np.empty((len(y), len(classes)))
         for part in range(N_FOLDS):
-            own = fold == part
-            cell = code[own] * len(share) + y[own]
-            inside = np.bincount(cell, weight[own], minlength=by_class.size).reshape(by_class.shape)
+            inside_fold = fold == part
+            cell = code[inside_fold] * len(share) + y[inside_fold]
+            inside = np.bincount(cell, weight[inside_fold], minlength=by_class.size).reshape(by_class.shape)
             others = evidence_of(*_sums(np.maximum(by_class - inside, 0.0), share, classes), variance)
-            numbers[own] = others[code[own]]
+            numbers[inside_fold] = others[code[inside_fold]]
         table = evidence_of(g, h, variance)
         for k, label in enumerate(classes):
             yield NewColumn(CategoryEvidence(j, label, table[:, k].copy()), numbers[:, k].copy())
@@ -153,8 +153,8 @@ def category_columns(
 
 def _sums(by_class: Floats, share: Floats, classes: range) -> tuple[Floats, Floats]:
     """The sums g and h of each value from its weight by class, where p is the share of the class."""
-    own, p = by_class.sum(axis=1)[:, None], share[list(classes)]
-    return by_class[:, list(classes)] - p * own, p * (1 - p) * own
+    total, p = by_class.sum(axis=1)[:, None], share[list(classes)]
+    return by_class[:, list(classes)] - p * total, p * (1 - p) * total
 
 
 def trend_columns(kind: type[KnownDate], features: Sequence[int], ranges: Floats, x: Floats) -> Iterator[NewColumn]:
@@ -221,8 +221,8 @@ def day_columns(
         cell = code * N_FOLDS + fold[known]
 
         def summed(values: Floats, cell: NDArray[np.intp] = cell, n_days: int = len(days)) -> Floats:
-            own = [np.bincount(cell, column, minlength=n_days * N_FOLDS) for column in values.T]
-            return np.stack(own, axis=1).reshape(n_days, N_FOLDS, -1).astype(np.float64)
+            sums = [np.bincount(cell, column, minlength=n_days * N_FOLDS) for column in values.T]
+            return np.stack(sums, axis=1).reshape(n_days, N_FOLDS, -1).astype(np.float64)
 
         g, h = summed(residual[known]), summed(information[known])
         all_g, all_h = g.sum(axis=1), h.sum(axis=1)

@@ -105,7 +105,7 @@ class Drift:
     @property
     def _most_shifted(self) -> tuple[Any, str]:
         """The label whose share has moved most, and what sentences call it."""
-        label = max(self.class_shift, key=lambda own: abs(self.class_shift[own]))
+        label = max(self.class_shift, key=lambda name: abs(self.class_shift[name]))
         return label, spoken(self.words.get(label, label))
 
     @property

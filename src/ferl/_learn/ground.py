@@ -92,7 +92,7 @@ class Ground:
         n_features = len(facts.schema.categories)
         constraint = signs(settings.monotonic_cst, facts.names[:n_features], facts.n_categories, facts.n_classes)
         seed = _seed_of(settings.random_state)
-        orders = {j: category_order(own) for j, own in facts.category_weight.items()}
+        orders = {j: category_order(by_class) for j, by_class in facts.category_weight.items()}
         sampling, sampler = _sampled(settings, rows, seed, orders)
         refuse_extreme_scales(facts.schema, sampler.low[:n_features], sampler.high[:n_features])
         sample = sampler.finish(threads)
@@ -141,8 +141,8 @@ class Ground:
 
     def with_columns(self, new: Sequence[NewColumn]) -> Ground:
         """The ground with more derived columns, and without the values of the features that are replaced."""
-        facts = replace(self.facts, columns=(*self.facts.columns, *(own.derived for own in new)))
-        x = np.vstack([self.sample.x.T, *(own.numbers for own in new)]).T  # columns one after the other, as there
+        facts = replace(self.facts, columns=(*self.facts.columns, *(column.derived for column in new)))
+        x = np.vstack([self.sample.x.T, *(column.numbers for column in new)]).T  # columns one after the other, as there
         x[:, list(self.replaced)] = np.nan
         n_categories = facts.n_categories
         n_categories[list(self.replaced)] = 0
@@ -154,7 +154,7 @@ class Ground:
     @cached_property
     def ranges(self) -> Floats:
         """Range of each column over all rows, shape (n_columns, 2)."""
-        derived = [own.range for own in self.facts.columns]
+        derived = [column.range for column in self.facts.columns]
         n_columns = len(self.rows.facts.names)  # without the column of groups
         return np.vstack([np.column_stack([self.sampler.low, self.sampler.high])[:n_columns], *derived])
 
@@ -164,7 +164,7 @@ class Ground:
         if self.settings.words is None:
             return None
         found = _words_of(self.settings, self.sample, self.facts)
-        return [None if j in self.replaced else own for j, own in enumerate(found)]
+        return [None if j in self.replaced else item for j, item in enumerate(found)]
 
     @cached_property
     def word_conditions(self) -> WordConditions | None:
@@ -234,7 +234,7 @@ class Ground:
             self.seed,
             self.sampling.columns,
             self.orders,
-            tuple(own.recoded(self.orders.get(own.feature, nowhere)) for own in facts.columns),
+            tuple(column.recoded(self.orders.get(column.feature, nowhere)) for column in facts.columns),
         )
         if rule_node is not None:
             total, unit = float(facts.class_weight.sum() * facts.scale), facts.class_unit * facts.scale

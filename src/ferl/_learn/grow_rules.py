@@ -69,8 +69,8 @@ def fit_rules(settings: RuleSettings, rows: Rows) -> RuleModel:
         level_columns=level_columns(ground.constraint),
     )
     weight = facts.category_weight
-    own = {j: weight[j].sum(axis=1) * facts.scale for j in model.condition_columns.tolist() if j in weight}
-    model = replace(model, category_weight=own, case_choice=choice)
+    by_category = {j: weight[j].sum(axis=1) * facts.scale for j in model.condition_columns.tolist() if j in weight}
+    model = replace(model, category_weight=by_category, case_choice=choice)
     if choice is not None and strength is not None:
         model = with_cases(model, settings, ground, choice, strength)
     model = model.measured(candidates, n_most)
@@ -104,8 +104,8 @@ def curves_of(grown: dict[str, Any], ground: Ground) -> CurvesAndMaps | None:
     cells = found.cells_of(ground.sample.x)
     n_cells = len(found.value)
     support = np.zeros(n_cells)
-    for own in cells.T:  # one term after the other: the rows are in an order that depends on their values alone
-        support += np.bincount(own, weights=ground.sample.weight, minlength=n_cells)
+    for cell in cells.T:  # one term after the other: the rows are in an order that depends on their values alone
+        support += np.bincount(cell, weights=ground.sample.weight, minlength=n_cells)
     return recoded(replace(found, support=support), ground.orders)
 
 

@@ -86,9 +86,9 @@ class GrownRules:
         if self.curves is not None:
             spread = self.curves.value[self.curves.cells_of(rows)].std(axis=0).sum(axis=1)
             terms += zip(self.curves.term_columns, spread.tolist(), strict=True)
-        for read, own in terms:
+        for read, size in terms:
             for column in read:
-                found[column] += own / len(read)
+                found[column] += size / len(read)
         return found
 
     def _columns(self, node: int) -> tuple[int, ...]:

@@ -46,17 +46,17 @@ def near_copy_share(x: Floats, n_categories: Ints) -> float:
     fine = [j for j in np.flatnonzero(n_categories == 0) if len(np.unique(first[:, j])) >= FINE_SHARE * len(first)]
     if len(fine) < LEAST_COLUMNS:
         return 0.0
-    own = x[:, fine]
+    units = x[:, fine]
     with np.errstate(all="ignore"):  # columns of huge or tiny numbers
-        own = (own - np.nanmean(first[:, fine], axis=0)) / np.nanstd(first[:, fine], axis=0)
-        own[~np.isfinite(own)] = 0.0
-    looked_at = own[: min(MOST_LOOKED_AT, max(MOST_DISTANCES // len(own), LEAST_LOOKED_AT))]
-    n_near = min(N_NEIGHBOURS, len(own) - 1)
-    squares = np.einsum("ij,ij->i", own, own)
+        units = (units - np.nanmean(first[:, fine], axis=0)) / np.nanstd(first[:, fine], axis=0)
+        units[~np.isfinite(units)] = 0.0
+    looked_at = units[: min(MOST_LOOKED_AT, max(MOST_DISTANCES // len(units), LEAST_LOOKED_AT))]
+    n_near = min(N_NEIGHBOURS, len(units) - 1)
+    squares = np.einsum("ij,ij->i", units, units)
     # Not a product of matrices: for so few rows the threads of BLAS wait for each other longer than they compute.
-    nearer = squares - 2 * np.einsum("ik,jk->ij", looked_at, own)
+    nearer = squares - 2 * np.einsum("ik,jk->ij", looked_at, units)
     near = np.argpartition(nearer, n_near, axis=1)[:, : n_near + 1]
-    distance = np.sqrt(((own[near] - looked_at[:, None]) ** 2).sum(axis=2))
+    distance = np.sqrt(((units[near] - looked_at[:, None]) ** 2).sum(axis=2))
     distance.sort(axis=1)
     closer, next_one = distance[:, :-1], distance[:, 1:]
     jumps = (closer > 0) & (next_one > JUMP * closer)

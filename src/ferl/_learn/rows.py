@@ -280,10 +280,12 @@ class Sampling:
 
     def start(self) -> _core.Sampler:
         """No row yet."""
-        own = _core.Sampler(self.n_categories, self.n_classes, self.seed, self.n_rows, self.n_class_rows, self.columns)
+        sampler = _core.Sampler(
+            self.n_categories, self.n_classes, self.seed, self.n_rows, self.n_class_rows, self.columns
+        )
         if self.limits is not None:
-            own.limit(self.limits.of_all, self.limits.of_class)
-        return own
+            sampler.limit(self.limits.of_all, self.limits.of_class)
+        return sampler
 
     def limited(self, n_of_class: NDArray[np.intp]) -> Sampling | None:
         """The same, of few rows more than are wanted; ``n_of_class``: how many rows there are. None: most are wanted.

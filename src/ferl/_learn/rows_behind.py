@@ -89,10 +89,10 @@ class RuleSums:
             with one_blas_thread() if len(X) > _CHUNK_ROWS else nullcontext():
                 self._multiply(X, whole, n_threads)
             return
-        for own in found:  # in integers: a fraction of the time
+        for count in found:  # in integers: a fraction of the time
             sums = np.zeros_like(self.products)
-            self.tree.products(self.node, X if len(found) == 1 else X[whole == own], n_threads, sums)
-            self.products += own * sums
+            self.tree.products(self.node, X if len(found) == 1 else X[whole == count], n_threads, sums)
+            self.products += count * sums
 
     def _multiply(self, X: Floats, whole: Floats, n_threads: int) -> None:
         """Rows of any weights, by products of matrices."""
@@ -114,7 +114,7 @@ class RuleSums:
 
     def merge(self, state: dict[str, Any]) -> None:
         """Add the sums of other rows."""
-        self.moments.merge({name: own for name, own in state.items() if name != "products"})
+        self.moments.merge({name: part for name, part in state.items() if name != "products"})
         self.products += state["products"]
 
     def finish(self) -> dict[str, Any]:

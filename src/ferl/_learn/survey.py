@@ -69,9 +69,9 @@ class ExactSums:
             return
         mantissa, exponent = np.frexp(values)
         whole = (mantissa * 2.0**53).astype(np.int64)
-        for own in np.unique(exponent[whole > 0]).tolist():
-            chosen = (exponent == own) & (whole > 0)
-            parts = self._parts.setdefault(own, np.zeros((2, self.n_cells), dtype=np.int64))
+        for power in np.unique(exponent[whole > 0]).tolist():
+            chosen = (exponent == power) & (whole > 0)
+            parts = self._parts.setdefault(power, np.zeros((2, self.n_cells), dtype=np.int64))
             for half, bits in enumerate((whole[chosen] >> _LOW_BITS, whole[chosen] & (2**_LOW_BITS - 1))):
                 # Below 2^53 doubles are exact.
                 parts[half] += np.bincount(cells[chosen], bits, minlength=self.n_cells).astype(np.int64)
@@ -86,8 +86,8 @@ class ExactSums:
 
     def merge(self, other: ExactSums) -> None:
         """Add the sums of another one."""
-        for own, parts in other._parts.items():
-            self._parts[own] = self._parts.get(own, np.zeros_like(parts)) + parts
+        for power, parts in other._parts.items():
+            self._parts[power] = self._parts.get(power, np.zeros_like(parts)) + parts
 
     def totals(self) -> Floats:
         """The sums, shape (n_cells,)."""
@@ -150,15 +150,15 @@ class Survey:
         classes, codes = distinct_of(batch.y)
         weight = batch_weight(batch)
         table = read_table(batch.X)
-        said = description.with_target_of(batch.y)
-        columns = Schema.learn(table, categorical_features, description=said, is_part=True)
+        described = description.with_target_of(batch.y)
+        columns = Schema.learn(table, categorical_features, description=described, is_part=True)
         missing = np.isnan(columns.encode(table)[weight > 0]) if look_for_missing else None
         has_missing = None if missing is None else np.asarray(missing.any(axis=0))
         totals = {}
         for code, label in enumerate(classes.tolist()):
-            own = weight[codes == code]
+            of_class = weight[codes == code]
             totals[label] = ExactSums(1)
-            totals[label].add(np.zeros(len(own), dtype=np.intp), own)
+            totals[label].add(np.zeros(len(of_class), dtype=np.intp), of_class)
         positive = weight[weight > 0]
         low, high = float(positive.min(initial=np.inf)), float(positive.max(initial=0.0))
         return cls(columns, columns.valued(table), classes, has_missing, len(positive), totals, low, high)
@@ -271,8 +271,8 @@ class RowForm:
 
     def weight(self, batch: Batch, codes: Ints) -> Floats:
         """Weights of a batch's rows, before they are scaled."""
-        own = batch_weight(batch)
-        return own if (self.factor == 1.0).all() else np.asarray(own * self.factor[codes])
+        given = batch_weight(batch)
+        return given if (self.factor == 1.0).all() else np.asarray(given * self.factor[codes])
 
 
 @dataclass
@@ -301,7 +301,7 @@ class Tally:
     def start(cls, form: RowForm, category_names: CategoryNames) -> Tally:
         """The weights of an empty table."""
         n_classes = len(form.classes)
-        return cls(ExactSums(n_classes), {j: ExactSums(len(own) * n_classes) for j, own in category_names.items()})
+        return cls(ExactSums(n_classes), {j: ExactSums(len(names) * n_classes) for j, names in category_names.items()})
 
     def add(self, form: RowForm, columns: dict[int, Floats], codes: Ints, weight: Floats) -> None:
         """Take in rows; ``columns``: codes of categories, by the number of the column."""

@@ -76,7 +76,9 @@ def update_rules(model: RuleModel, settings: RuleSettings, block: Block) -> tupl
     found = with_learned_weights(model, known, constraint_of(model, settings))
     tree = keep_cover(merged, found.without_cases.terms, n_exemplars(settings))
     rules = replace(found.rules, products=found.rules.products + learned.products)
-    categories = {j: own + _weight_of_categories(known, j, len(own)) for j, own in model.category_weight.items()}
+    categories = {
+        j: before + _weight_of_categories(known, j, len(before)) for j, before in model.category_weight.items()
+    }
     cases, choice = found.cases, found.case_choice
     if cases is not None:
         cases = with_more_cases(cases, known, int(settings.n_cases))
@@ -299,14 +301,14 @@ def _merged_exemplars(
     index, n_before = first[inverse], len(before.exemplar_row)  # index of the first of equal rows
     merged: list[list[int]] = []
     for node, (old, new) in enumerate(zip(before.exemplar, now.exemplar, strict=True)):
-        own = index[np.concatenate([old[old >= 0], n_before + new[new >= 0]])]
+        joined = index[np.concatenate([old[old >= 0], n_before + new[new >= 0]])]
         turn = np.concatenate(
             [
                 (np.arange((old >= 0).sum()) + 0.5) / max(old_weight[node], np.finfo(np.float64).tiny),
                 (np.arange((new >= 0).sum()) + 0.5) / max(new_weight[node], np.finfo(np.float64).tiny),
             ]
         )
-        merged.append(list(dict.fromkeys(own[np.argsort(turn, kind="stable")].tolist()))[:n_most])
+        merged.append(list(dict.fromkeys(joined[np.argsort(turn, kind="stable")].tolist()))[:n_most])
     exemplar = np.full((len(merged), max(map(len, merged))), -1, dtype=np.int32)
     for node, kept in enumerate(merged):
         exemplar[node, : len(kept)] = kept

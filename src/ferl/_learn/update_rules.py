@@ -33,7 +33,7 @@ _TOLERANCE = 1e-10  # of the loss, per row
 
 
 @dataclass(frozen=True)
-class Said:
+class ScoredRows:
     """The scores of some rows by wide rules, with open gates.
 
     Attributes
@@ -51,7 +51,7 @@ class Said:
     probability: Floats
 
     @classmethod
-    def by(cls, model: RuleModel, X: Floats) -> Said:
+    def by(cls, model: RuleModel, X: Floats) -> ScoredRows:
         """The scores of rows by a model."""
         firing = np.column_stack([np.ones(len(X)), rule_firing(model, X)])
         offset = added_beside_rules(model, X)
@@ -118,7 +118,7 @@ def with_curvature_of(model: RuleModel, block: Block) -> RuleModel:
     # One row of which nothing is known: classes that have not come yet are free to move, and not without bound.
     nothing = (np.eye(n_classes) - 1 / n_classes) / n_classes
     with one_blas_thread():
-        found = Said.by(model, rows.X).curvature(weight)
+        found = ScoredRows.by(model, rows.X).curvature(weight)
     curvature = replace(found, classes=found.classes + nothing)
     return replace(model, curvature=curvature)
 
@@ -182,7 +182,7 @@ def firing_shift(model: RuleModel, block: Block, n_relative: float) -> tuple[Flo
     n_relative : float
         Number of rows, divided by the number of rows before.
     """
-    firing, tree = Said.by(model, block.X).firing[:, 1:], model.tree
+    firing, tree = ScoredRows.by(model, block.X).firing[:, 1:], model.tree
     before = tree.weight[model.rules.node] / tree.weight[0]
     share = block.weight / block.weight.sum()
     now = share @ firing
@@ -213,14 +213,14 @@ def with_learned_weights(model: RuleModel, block: Block, constraint: Ints | None
     """
     rows = distinct(block)
     with one_blas_thread():
-        said = Said.by(model, rows.X)
-        problem = _Problem(said, rows.codes, rows.weight, model)
+        scored = ScoredRows.by(model, rows.X)
+        problem = _Problem(scored, rows.codes, rows.weight, model)
         if constraint is None:
             found = problem.minimum()
         else:
             found = problem.bounded_minimum(np.append(0, rule_signs(model.tree, model.rules.node, constraint)))
         found -= found.mean(axis=1, keepdims=True)
-        after = replace(said, probability=softmax(said.scores(found))).curvature(rows.weight)
+        after = replace(scored, probability=softmax(scored.scores(found))).curvature(rows.weight)
     before = problem.before
     ranges = model.ranges
     low, high = np.fmin.reduce(rows.X, axis=0, initial=np.inf), np.fmax.reduce(rows.X, axis=0, initial=-np.inf)
@@ -274,7 +274,7 @@ def _direction(trapezoid: Floats) -> int:
 class _Problem:
     """The loss of a block, and the parabola around the weights before."""
 
-    said: Said
+    scored: ScoredRows
     codes: Ints
     weight: Floats
     start: RuleModel
@@ -296,7 +296,7 @@ class _Problem:
 
     def value(self, at: Floats) -> float:
         """Loss and parabola together."""
-        score = self.said.scores(at)
+        score = self.scored.scores(at)
         top = score.max(axis=1)
         loss = np.log(np.exp(score - top[:, None]).sum(axis=1)) + top - score[np.arange(len(score)), self.codes]
         moved = at - self.anchor
@@ -310,10 +310,10 @@ class _Problem:
         """Slope of the loss and the parabola together; rows sum to zero, as the rows of the weights do."""
         residual = p.copy()
         residual[np.arange(len(p)), self.codes] -= 1
-        return np.asarray(self.said.firing.T @ (residual * self.weight[:, None]) + self._held(at - self.anchor))
+        return np.asarray(self.scored.firing.T @ (residual * self.weight[:, None]) + self._held(at - self.anchor))
 
     def probability(self, at: Floats) -> Floats:
-        return softmax(self.said.scores(at))
+        return softmax(self.scored.scores(at))
 
     # -----------------------------------------------------------------------------------------------------------------
     # Any signs
@@ -335,8 +335,8 @@ class _Problem:
     @cached_property
     def _metric(self) -> tuple[Floats, Floats]:
         """Inverses of the curvature of all rows, by rules and by classes: what guides conjugate gradients."""
-        own = self.said.curvature(self.weight)
-        rules, classes = self.before.rules + own.rules, self.before.classes + own.classes
+        added = self.scored.curvature(self.weight)
+        rules, classes = self.before.rules + added.rules, self.before.classes + added.classes
         mean = 1 / len(classes)  # added and then removed: the inverse for weights that sum to zero
         by_rules = np.linalg.inv(rules + RIDGE * np.eye(len(rules)))
         by_classes = np.linalg.inv(_relative(classes) + mean) - mean
@@ -364,9 +364,9 @@ class _Problem:
 
     def _curved(self, direction: Floats, p: Floats) -> Floats:
         """Change of the slope along a direction."""
-        score = self.said.firing @ direction
+        score = self.scored.firing @ direction
         change = p * (score - (p * score).sum(axis=1, keepdims=True)) * self.weight[:, None]
-        return np.asarray(self.said.firing.T @ change + self._held(direction))
+        return np.asarray(self.scored.firing.T @ change + self._held(direction))
 
     def _search(self, at: Floats, value: float, step: Floats, slope: Floats) -> tuple[Floats, float, bool]:
         """Halve the step until the value falls enough; done: it hardly falls any more."""
@@ -394,8 +394,8 @@ class _Problem:
         for _ in range(_MOST_STEPS):
             p = self.probability(at)
             slope = self.slope(at, p)
-            own = replace(self.said, probability=p).curvature(self.weight)
-            curvature = self.before.rules + own.rules + RIDGE * np.eye(len(low))
+            added = replace(self.scored, probability=p).curvature(self.weight)
+            curvature = self.before.rules + added.rules + RIDGE * np.eye(len(low))
             step = _bounded_step(curvature, slope[:, 1], low - at[:, 1], high - at[:, 1])
             at, value, done = self._search(at, value, np.column_stack([-step, step]), slope)
             if done:
@@ -412,16 +412,16 @@ def _relative(classes: Floats) -> Floats:
 def _bounded_step(curvature: Floats, slope: Floats, low: Floats, high: Floats) -> Floats:
     """Where ``slope @ d + d @ curvature @ d / 2`` is least between bounds."""
     step, slope = np.zeros(len(slope)), slope.copy()
-    own = np.diag(curvature)
-    most = float((slope**2 / own).max())
+    diagonal = np.diag(curvature)
+    most = float((slope**2 / diagonal).max())
     for _ in range(_MOST_SWEEPS):
         largest = 0.0
         for k in range(len(step)):
-            change = min(max(step[k] - slope[k] / own[k], low[k]), high[k]) - step[k]
+            change = min(max(step[k] - slope[k] / diagonal[k], low[k]), high[k]) - step[k]
             if change != 0:
                 step[k] += change
                 slope += change * curvature[k]
-                largest = max(largest, change * change * own[k])
+                largest = max(largest, change * change * diagonal[k])
         if largest <= 1e-14 * most:
             break
     return step
@@ -484,8 +484,8 @@ def refitted(
 def _scores(firing: Floats, weight: Floats) -> Floats:
     """The sum over rules, one by one: a product of matrices may add up in an order that depends on the threads."""
     score = np.zeros((len(firing), weight.shape[1]))
-    for own, said in zip(firing.T, weight, strict=True):
-        score += own[:, None] * said
+    for fires, adds in zip(firing.T, weight, strict=True):
+        score += fires[:, None] * adds
     return score
 
 

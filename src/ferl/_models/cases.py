@@ -162,8 +162,8 @@ class Cases(Terms):
     def added(self, rows: Floats, others_alone: bool = False, n_threads: int = 1) -> Floats:
         """What the cases add to the scores, gates open, shape (n_samples, n_classes)."""
         votes, out = self.votes(rows, others_alone, n_threads), np.zeros((len(rows), len(self.usual)))
-        for own, strength in zip(votes.transpose(1, 0, 2), self.strength.tolist(), strict=True):
-            out += strength * own
+        for vote, strength in zip(votes.transpose(1, 0, 2), self.strength.tolist(), strict=True):
+            out += strength * vote
         return out
 
     def nearest(self, rows: Floats, n: int, n_threads: int = 1) -> tuple[Ints, Floats]:
@@ -173,9 +173,9 @@ class Cases(Terms):
         if len(places) == self.n_cases:
             return order[near], distance
         index, away = np.empty((len(rows), n), dtype=np.int32), np.empty((len(rows), n))
-        for k, (own, far) in enumerate(zip(near, distance, strict=True)):
-            index[k] = np.concatenate([order[start[place] : start[place + 1]] for place in own])[:n]
-            away[k] = np.repeat(far, np.diff(start)[own])[:n]
+        for k, (nearest, far) in enumerate(zip(near, distance, strict=True)):
+            index[k] = np.concatenate([order[start[place] : start[place + 1]] for place in nearest])[:n]
+            away[k] = np.repeat(far, np.diff(start)[nearest])[:n]
         return index, away
 
     def nearest_places(self, rows: Floats, n: int, n_threads: int = 1) -> tuple[Ints, Floats]:

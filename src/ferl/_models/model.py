@@ -121,7 +121,7 @@ class Model(FrozenArrays):
     @property
     @abstractmethod
     def flip_tolerance(self) -> float:
-        """How near the search for the nearest change of a label comes to it, in spreads."""
+        """How near the search for the nearest change of a label comes to it, in standard deviations."""
 
     def find_flips(self, row: Floats, label: int, columns: Ints, width: Floats, at: Floats, proven: Floats) -> None:
         """The nearest values of some columns, below and above the values of a row, where its label changes.
@@ -286,7 +286,7 @@ class Model(FrozenArrays):
         Names of the table carry their label and unit, for sentences.
         """
         if given is None:
-            return list(self._said_names)
+            return list(self._display_names)
         if len(given) != self.n_features:
             raise ValueError(
                 f"feature_names has {len(given)} names; the estimator was fitted on {self.n_features} features."
@@ -294,7 +294,7 @@ class Model(FrozenArrays):
         return [str(name) for name in given]
 
     @cached_property
-    def _said_names(self) -> tuple[str, ...]:
+    def _display_names(self) -> tuple[str, ...]:
         pairs = zip(self.schema.kinds, feature_names(self.schema), strict=True)
         return tuple(kind.display_name(name) if kind.label or kind.unit else name for kind, name in pairs)
 

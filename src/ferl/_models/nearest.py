@@ -26,7 +26,7 @@ from ferl._util.text import DIGITS, plain
 
 _OVERSHOOT = 0.05  # of the change, that rounding to fewer digits may add
 _MOST_WHOLE = 1000  # whole numbers behind a flip that are tried, where the label comes back at the first one
-_UNNOTICED = 0.02  # of a spread, that rounding to four digits may add where it adds more than that
+_UNNOTICED = 0.02  # of a standard deviation, that rounding to four digits may add where it adds more than that
 
 
 @dataclass(frozen=True)
@@ -44,16 +44,16 @@ class Change:
         or to a whole number in columns of whole numbers; a category, for categories and ordered categories. If rules
         fire on one side of the row only, the value is on that side.
     exact : object
-        The nearest value with another label on this side before rounding, within 1e-7 spreads.
+        The nearest value with another label on this side before rounding, within 1e-7 standard deviations.
     label : object
         The label there.
     is_silent : bool
         Whether no rule fires there, so the label is only the first of the classes.
     distance : float
-        From ``value`` to ``to`` in spreads (standard deviations over the training rows); 1 for another category.
+        From ``value`` to ``to`` in standard deviations over the training rows; 1 for another category.
     proven : float
-        The label provably stays for changes of the feature alone up to this many spreads, up or down, within the
-        training range. The proof reaches ``exact``, within 1e-7, unless two classes nearly tie on the way; beyond such
+        The label provably stays for changes of the feature alone by this many standard deviations, within the training
+        range. The proof reaches ``exact``, within 1e-7, unless two classes nearly tie on the way; beyond such
         a tie values are searched without proof. For categories it is 1, since all were tried.
     """
 

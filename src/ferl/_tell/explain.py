@@ -51,12 +51,6 @@ MOSTLY_LOST = 0.5  # of the evidence, that values outside the training range cos
 LEAST_PROBABILITY = 1e-12  # that odds are formed with
 RULES_TITLE = "Rules that apply"
 PARTS_TITLE = "What each effect is made of"
-# What to do where a set has several classes.
-REMEDIES = {
-    "doubt": "What to do: get a second opinion, since the classes are close.",
-    "ignorance": "What to do: collect rows like this one, since training has few of them.",
-    "novelty": "What to do: do not use the model here, since the row is unlike the training rows.",
-}
 
 
 @singledispatch
@@ -244,17 +238,10 @@ class TreeExplanation(Explanation):
     def _outside(self) -> list[str]:
         return [self._unlike_text()] if self.lost_support and not self.unseen and self._unlike is not None else []
 
-    def _to_do(self) -> list[str]:
-        if sum(self.in_set) <= 1:
-            return []
-        why = (
-            "novelty"
-            if "novel" in self.case
-            else "ignorance"
-            if self.ignorance_causes.main == "thin_support"
-            else "doubt"
-        )
-        return [REMEDIES[why]]
+    @property
+    def _is_ignorant(self) -> bool:
+        """More rows help where few are behind the rules, not where the row lies between rules."""
+        return super()._is_ignorant and self.ignorance_causes.main == "thin_support"
 
     def _about_effects(self) -> list[str]:
         return [
@@ -714,9 +701,6 @@ class RuleExplanation(Explanation):
     @property
     def _reference(self) -> str:
         return f"the average training row, whose odds are {odds_value(self._turned.apart(self._turned.average))}"
-
-    def _to_do(self) -> list[str]:
-        return [REMEDIES[self._why_several]] if sum(self.in_set) > 1 else []
 
     def outside_lines(self, outside: tuple[tuple[str, Any, Any, Any], ...]) -> list[str]:
         """The ranges are the training ranges."""

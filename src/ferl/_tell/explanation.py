@@ -14,7 +14,7 @@ from ferl._models.nearest import Change
 from ferl._tell.notebook import MAX_BARS, effect_bars
 from ferl._tell.page import Marked, Readable, Section, Table, as_html, as_plain, as_text
 from ferl._tell.similar import SimilarCases
-from ferl._tell.stability import rounded_down, spreads_text
+from ferl._tell.stability import deviations_text, rounded_down
 from ferl._tell.unusual import UNUSUAL, VERY_UNUSUAL, NoveltyPart, novelty_verdict
 from ferl._util.text import (
     difference_text,
@@ -45,6 +45,13 @@ LEAST_SHOWN = 0.005  # effect, in log-odds, that a table shows
 MAX_SHOWN = 8  # features whose effects a table shows; the others are summed
 SECOND_REASON = 0.5  # of the main effect, that a feature has which is named beside it
 MUCH_IGNORANCE = 0.1
+# What to do about each concern. The first one that applies is the one that counts: an answer to a row unlike the
+# training rows is a guess, and few rows do not show whether the classes are close.
+REMEDIES = {
+    "novelty": "What to do: do not use the model here, since the row is unlike the training rows.",
+    "ignorance": "What to do: collect rows like this one, since training has few of them.",
+    "doubt": "What to do: get a second opinion, since the classes are close.",
+}
 FEW_ROWS = 9  # and fewer leave that much ignorance
 LITTLE_MARGIN = 0.01  # standard deviations
 
@@ -155,7 +162,7 @@ class Certified:
     Attributes
     ----------
     radius : float
-        In spreads (standard deviations over the training rows) of each feature; infinity: as far as they like.
+        In standard deviations of each feature over the training rows; infinity: as far as they like.
     """
 
     radius: float
@@ -346,10 +353,6 @@ class Explanation(Readable):
         """Clauses on values outside the training range, by descending cost."""
 
     @abstractmethod
-    def _to_do(self) -> list[str]:
-        """What to do where there is no single answer."""
-
-    @abstractmethod
     def _why_others(self) -> list[str]:
         """Why the set has other classes than the most probable one, or no smaller set does."""
 
@@ -445,7 +448,7 @@ class Explanation(Readable):
             (0, [self._head]),
             (1, [self._decided_line] if self.decided is not None else []),
             (1, self._unlike_lines()),
-            (4, self._to_do()),
+            (4, [REMEDIES[self.concern]] if self.concern else []),
             (2, self._main_reason()),
             (6, self._also()),
             (3, self._missing_names()),
@@ -477,12 +480,27 @@ class Explanation(Readable):
     @cached_property
     def case(self) -> str:
         """What kind of case the row is, by all that is known of it: "usual", "novel", "unusual and doubtful", ..."""
-        rank = self.novelty_rank or 0.0
-        is_novel = self.is_outside or rank >= VERY_UNUSUAL
-        is_unusual = rank >= UNUSUAL or self._unlike is not None
-        is_doubtful = sum(self.in_set) > 1 or max(self.probability) < SET_LEVEL
-        words = ["novel"] * is_novel or ["unusual"] * is_unusual
-        return " and ".join(words + ["doubtful"] * is_doubtful) or "usual"
+        is_unusual = (self.novelty_rank or 0.0) >= UNUSUAL or self._unlike is not None
+        words = ["novel"] * self._is_novel or ["unusual"] * is_unusual
+        return " and ".join(words + ["doubtful"] * self._is_doubtful) or "usual"
+
+    @property
+    def concern(self) -> str:
+        """Why the answer cannot be used as it is: "novelty", "ignorance", "doubt", the first that applies, or ""."""
+        applies = {"novelty": self._is_novel, "ignorance": self._is_ignorant, "doubt": self._is_doubtful}
+        return next((name for name in REMEDIES if applies[name]), "")
+
+    @property
+    def _is_novel(self) -> bool:
+        return self.is_outside or (self.novelty_rank or 0.0) >= VERY_UNUSUAL
+
+    @property
+    def _is_ignorant(self) -> bool:
+        return self.ignorance > MUCH_IGNORANCE
+
+    @property
+    def _is_doubtful(self) -> bool:
+        return sum(self.in_set) > 1 or max(self.probability) < SET_LEVEL
 
     @property
     def is_outside(self) -> bool:
@@ -505,9 +523,8 @@ class Explanation(Readable):
         if not clauses and part is not None:
             clauses = [self._unlike_text()]
         elif not clauses and (self.novelty_rank or 0.0) >= UNUSUAL:
-            most = self.novelty_parts[0]
-            usual = f" (usual: {most.usual_text})" if most.usual_text else ""
-            clauses = [f"mainly {spoken(most.feature)} {value_text(most.value)}{usual}"]
+            names = [f"{spoken(part.feature)} {value_text(part.value)}" for part in self.novelty_parts[:2] if part.part]
+            clauses = [f"the combination of values, mainly {listed(names)}"] if names else []
         return [f"Unlike the training rows: {'; '.join(clauses)}."] if clauses else []
 
     @property
@@ -713,8 +730,11 @@ class Explanation(Readable):
         """What is most unlike the training rows, where something clearly is."""
         lost = [name for name, _ in self.lost_support]
         # A gate that closed names its feature, whatever else is unusual.
-        odd = (part for part in self.novelty_parts if (part.feature == lost[0] if lost else part.is_unusual))
-        return next(odd, None)
+        if lost:
+            return next((part for part in self.novelty_parts if part.feature == lost[0]), None)
+        clearly = [part for part in self.novelty_parts if part.is_unusual]
+        is_unusual = (self.novelty_rank or 0.0) >= UNUSUAL
+        return next(iter(clearly or [part for part in self.novelty_parts if is_unusual and part.is_outside]), None)
 
     def _unlike_text(self) -> str:
         """The same as a clause; "" where nothing is clearly unlike the training rows."""
@@ -757,10 +777,17 @@ class Explanation(Readable):
                 part.usual_text,
                 f"{100 * part.part / self.novelty:.0f} %" if is_finite else "",
             )
-            for part in [part for part in self.novelty_parts if part.part >= 0.005 * self.novelty][:MAX_FEATURES]
+            for part in self._novelty_rows()
         )
         headings = ("feature", "value", f"usual{self._for_such_rows}", "share of novelty")
         return Section(NOVELTY_TITLE, (Table(headings, rows), *lines))
+
+    def _novelty_rows(self) -> list[NoveltyPart]:
+        """The largest parts of the novelty, and every feature that the explanation calls unlike the training rows."""
+        named = {name for name, _ in (*self.unseen, *self.lost_support)}
+        named |= set() if self._unlike is None else {self._unlike.feature}
+        largest = [part.feature for part in self.novelty_parts if part.part >= 0.005 * self.novelty][:MAX_FEATURES]
+        return [part for part in self.novelty_parts if part.feature in named.union(largest)]
 
     # -----------------------------------------------------------------------------------------------------------------
     # What would change the answer
@@ -776,8 +803,8 @@ class Explanation(Readable):
                 lines.append(f"Proven: however far the numbers move, the label stays {label}.")
             elif radius > 0:
                 lines.append(
-                    f"Proven: the label stays {label} as long as no number moves by more than {spreads_text(radius)} "
-                    "(standard deviations over the training rows)."
+                    f"Proven: the label stays {label} as long as no number moves by more than "
+                    f"{deviations_text(radius)} of the training rows."
                 )
             else:
                 lines.append(f"Nothing is proven: {label} has no margin over other classes.")
@@ -833,6 +860,7 @@ class Explanation(Readable):
             "ignorance": {"total": self.ignorance, **vars(self.ignorance_causes)},
             "rows": self.rows,
             "case": self.case,
+            "concern": self.concern,
             "rival": None if self.rival is None else names[self.rival],
             "effects": as_plain(self.effects),
             "conflict": self.conflict,
@@ -865,7 +893,7 @@ def _change_line(change: Change) -> str:
         apart += " later" if is_up else " earlier"
     else:
         apart = f"{'up' if is_up else 'down'} by {apart}"
-    return f"If {name} were {to} instead of {now} ({apart}, {spreads_text(change.distance)}): {answer}."
+    return f"If {name} were {to} instead of {now} ({apart}, {deviations_text(change.distance)}): {answer}."
 
 
 def _number(value: Any) -> str:

@@ -276,8 +276,12 @@ class RuleOverview(Overview):
             return [Section("Rules", _more(texts, MAX_RULES, "rules"))]
         # A sentence that begins with the name of a column keeps the name as it is.
         sentences = [f"T{text[1:]}." if text.startswith(COMPARED) else f"{text}." for _, text in self.curves]
+        to = f"the log-odds of {spoken(self.classes[1].label)}" if len(self.classes) == 2 else "the scores"
         return [
-            Section("What each feature adds", _more(sentences, MAX_FEATURES, "features")),
+            Section(
+                f"What each feature adds to {to}, compared with the average training row",
+                _more(sentences, MAX_FEATURES, "features"),
+            ),
             Section("Rules on several features", _more(texts, MAX_RULES, "rules")),
         ]
 
@@ -391,8 +395,8 @@ def _warning(profile: ClassProfile) -> str:
 def _class_line(profile: ClassProfile) -> str:
     start = f"{spoken(profile.label)}: {percent_text(profile.share)} of the training rows."
     if profile.strongest is not None:
-        name, value, weight = profile.strongest
-        return f"{start} The strongest evidence for this class is {spoken(name)} {value} ({weight:+.2f})."
+        name, value, _ = profile.strongest  # the curve of the feature has the weight
+        return f"{start} The strongest evidence for this class is {spoken(name)} {value}."
     if not profile.rules:
         return f"{start} No rule favours this class over the others."
     numbers = [str(number) for number in profile.rules[:MAX_NUMBERS]]

@@ -26,10 +26,11 @@ from ferl._tell.page import Readable, Section, Table
 from ferl._util.arrays import Floats
 from ferl._util.text import LONG, index_of, number_text, points_text, spoken
 
-LITTLE_MARGIN, WIDE_MARGIN = 0.1, 0.5  # spreads; over thirty tables the median radius of a deep tree is a third
+# In standard deviations; over thirty tables the median radius of a deep tree is a third.
+LITTLE_MARGIN, WIDE_MARGIN = 0.1, 0.5
 NOTICED = 0.1  # a change of a probability that people notice
-STEADY, STEEP = 0.1, 0.01  # spreads that such a change takes at least
-OWN_UNIT, SCALE_UNIT, SPREADS = "in its own unit", "in units of scale", "spreads"
+STEADY, STEEP = 0.1, 0.01  # standard deviations that such a change takes at least
+OWN_UNIT, SCALE_UNIT, DEVIATIONS = "in its own unit", "in units of scale", "standard deviations"
 # A feature limits a radius if holding it still raises the radius by more than this share; bisection ends well below.
 _NOTICEABLE = 1e-6
 _MOST_PROOFS = 200  # rows whose radius is proven: rules may need a millisecond for each
@@ -58,9 +59,9 @@ class Certificate(Readable):
     names : tuple of str
         Names of the features.
     unit : str
-        Unit of the radii: "spreads"; "in its own unit", the unit of each feature; or "in units of scale".
+        Unit of the radii: "standard deviations"; "in its own unit", the unit of each feature; or "in units of scale".
     spreads : float
-        The radius in spreads, standard deviations of each feature over the training rows.
+        The radius in standard deviations of each feature over the training rows.
 
     Examples
     --------
@@ -74,7 +75,7 @@ class Certificate(Readable):
       petal length (cm)  may move 0.1229 alone; if it stays, the others may move 0.03773
       sepal width (cm)   may move 0.2103 alone; if it stays, the others may move 0.03346
       sepal length (cm)  may move 0.6051 alone; if it stays, the others may move 0.03031
-    Verdict: little margin. The label stays 2 while no number moves by more than 0.03 spreads.
+    Verdict: little margin. The label stays 2 while no number moves by more than 0.03 standard deviations.
     >>> round(clf.certificate(X.iloc[[70]], scale="spread").radius, 2)
     0.03
     """
@@ -172,7 +173,7 @@ def certify(model: Model, row: Floats, scale: ArrayLike | str | None = None) -> 
         alone=alone[:n_features],
         held=held[:n_features],
         names=tuple(model.feature_names()),
-        unit=OWN_UNIT if scale is None else SPREADS if isinstance(scale, str) else SCALE_UNIT,
+        unit=OWN_UNIT if scale is None else DEVIATIONS if isinstance(scale, str) else SCALE_UNIT,
         spreads=float(proven_radius(model, row, evidence, in_spreads)[0]),
     )
 
@@ -194,12 +195,12 @@ class StabilityReport(Readable):
     lipschitz : float
         Constant of the soft vote, from the slopes along each path; much smaller than what K, D and lambda give.
     per_spread : float
-        The most by which the probability of a class changes per spread (standard deviation over the training rows), if
-        all numbers move by the same number of spreads at once. NaN for trees that do not combine by vote, whose bound
-        depends on the conflict.
+        The most by which the probability of a class changes per standard deviation over the training rows, if
+        all numbers move by the same number of standard deviations at once. NaN for trees that do not combine by vote,
+        whose bound depends on the conflict.
     radius : float
-        How far all numbers of a row may move before its label can change, in spreads, proven: the median over some of
-        the rows that were given. NaN without rows, and where labels are not certified.
+        How far all numbers of a row may move before its label can change, proven, in standard deviations: the median
+        over some of the rows that were given. NaN without rows, and where labels are not certified.
 
     Examples
     --------
@@ -215,7 +216,7 @@ class StabilityReport(Readable):
     2 K D lambda  53.33  bounds the slope of the masses, before normalisation
     4 K D lambda  106.7  bounds the slope of the probabilities, times 1 / (1 - conflict)
     L             12.02  bounds the slope of the soft vote, from the slopes of each path
-    Verdict: robust. Half of the rows keep their label, proven, while no number moves by more than 0.55 spreads.
+    Verdict: robust. Half of the rows provably keep their label if numbers move by at most 0.55 standard deviations.
     """
 
     n_sources: int
@@ -320,11 +321,11 @@ class RuleStabilityReport(StabilityReport):
     reach : tuple of (float, float)
         For each feature between which values its directions hold; infinite ones where no gate fades scores.
     per_spread : float
-        The most by which the probability of a class changes per spread (standard deviation over the training rows), if
-        all numbers move by the same number of spreads at once.
+        The most by which the probability of a class changes per standard deviation over the training rows, if
+        all numbers move by the same number of standard deviations at once.
     radius : float
-        How far all numbers of a row may move before its label can change, in spreads, proven: the median over some of
-        the rows that were given. NaN without rows.
+        How far all numbers of a row may move before its label can change, proven, in standard deviations: the median
+        over some of the rows that were given. NaN without rows.
 
     Examples
     --------
@@ -432,7 +433,7 @@ def _constants(model: Model, opened: Model, rows: Floats | None) -> tuple[int, i
 
 
 def _radius(model: Model, rows: Floats | None) -> float:
-    """Median over some rows of the radius in spreads that is proven."""
+    """Median over some rows of the radius in standard deviations that is proven."""
     if rows is None or model.unproven or not len(rows):
         return math.nan
     some = rows[np.linspace(0, len(rows) - 1, min(len(rows), _MOST_PROOFS)).astype(np.intp)]
@@ -440,7 +441,7 @@ def _radius(model: Model, rows: Floats | None) -> float:
 
 
 def _vote_per_spread(model: TreeModel) -> float:
-    """Change of a probability per spread: half the Lipschitz constant of the vote in spreads."""
+    """Change of a probability per standard deviation: half the Lipschitz constant of the vote."""
     if model.reading.combination != "vote" or model.reading.sources != "leaves":
         return 0.0 if model.tree.n_nodes == 1 else math.nan
     slopes = model.path_slopes(total_spread(model.tree))
@@ -448,7 +449,7 @@ def _vote_per_spread(model: TreeModel) -> float:
 
 
 def _score_per_spread(model: RuleModel, slopes: Floats) -> float:
-    """Change of a probability per spread.
+    """Change of a probability per standard deviation.
 
     The difference of two scores changes by the sum of the slopes, and a probability by at most a quarter of the largest
     such difference.
@@ -473,26 +474,26 @@ def rounded_down(value: float, digits: int) -> float:
     return float(f"{math.floor(value / unit * (1 + 1e-12)) * unit:.{digits}g}")
 
 
-def spreads_text(distance: float) -> str:
-    """A distance in spreads, with two significant digits, rounded down: what is proven stays proven.
+def deviations_text(distance: float) -> str:
+    """A distance in standard deviations, with two significant digits, rounded down: what is proven stays proven.
 
     Examples
     --------
-    >>> spreads_text(1.0), spreads_text(0.5), spreads_text(1.28), spreads_text(123.6), spreads_text(1234567.0)
-    ('1 spread', '0.5 spreads', '1.2 spreads', '123 spreads', '1234567 spreads')
+    >>> deviations_text(1.0), deviations_text(0.5), deviations_text(1.28)
+    ('1 standard deviation', '0.5 standard deviations', '1.2 standard deviations')
     """
     text = f"{rounded_down(distance, 2):.2g}" if distance < 100 else f"{math.floor(distance)}"
-    return f"{text} {'spread' if text == '1' else 'spreads'}"
+    return f"{text} {'standard deviation' if text == '1' else 'standard deviations'}"
 
 
-def margin_verdict(label: str, spreads: float) -> str:
-    """How safe a label is, from the radius in spreads in which it is proven to stay.
+def margin_verdict(label: str, deviations: float) -> str:
+    """How safe a label is, from the radius in standard deviations in which it is proven to stay.
 
     Parameters
     ----------
     label : str
         The label.
-    spreads : float
+    deviations : float
         How far all numbers may move at once, in standard deviations over the training rows.
 
     Returns
@@ -502,18 +503,17 @@ def margin_verdict(label: str, spreads: float) -> str:
     Examples
     --------
     >>> margin_verdict("ill", 0.05)
-    'Verdict: little margin. The label stays ill while no number moves by more than 0.05 spreads.'
+    'Verdict: little margin. The label stays ill while no number moves by more than 0.05 standard deviations.'
     >>> margin_verdict("ill", 0.0)
     'Verdict: no margin. The smallest change may change the label from ill.'
     """
-    if math.isinf(spreads):
+    if math.isinf(deviations):
         return f"Verdict: certain. The label stays {label} however far the numbers move."
-    if spreads <= 0:
+    if deviations <= 0:
         return f"Verdict: no margin. The smallest change may change the label from {label}."
-    word = "little" if spreads < LITTLE_MARGIN else "some" if spreads < WIDE_MARGIN else "wide"
-    return (
-        f"Verdict: {word} margin. The label stays {label} while no number moves by more than {spreads_text(spreads)}."
-    )
+    word = "little" if deviations < LITTLE_MARGIN else "some" if deviations < WIDE_MARGIN else "wide"
+    far = deviations_text(deviations)
+    return f"Verdict: {word} margin. The label stays {label} while no number moves by more than {far}."
 
 
 def steadiness_verdict(per_spread: float, radius: float = math.nan) -> str:
@@ -522,11 +522,11 @@ def steadiness_verdict(per_spread: float, radius: float = math.nan) -> str:
     Parameters
     ----------
     per_spread : float
-        The most by which the probability of a class changes where all numbers move by one spread, as if it changed
-        evenly; NaN: not known.
+        The most by which the probability of a class changes where all numbers move by one standard deviation, as if it
+        changed evenly; NaN: not known.
     radius : float, default=nan
-        How far all numbers of a row may move before its label can change, in spreads, the median over rows; NaN: no
-        rows were given, or nothing can be proven of them.
+        How far all numbers of a row may move before its label can change, in standard deviations, the median over rows;
+        NaN: no rows were given, or nothing can be proven of them.
 
     Returns
     -------
@@ -537,14 +537,14 @@ def steadiness_verdict(per_spread: float, radius: float = math.nan) -> str:
     >>> steadiness_verdict(0.5)[:95]
     'Verdict: steady. No probability changes by more than 10 points while no number moves by more th'
     >>> print(steadiness_verdict(0.5, radius=0.62))
-    Verdict: robust. Half of the rows keep their label, proven, while no number moves by more than 0.62 spreads.
+    Verdict: robust. Half of the rows provably keep their label if numbers move by at most 0.62 standard deviations.
     """
     if not math.isnan(radius):
         word = "fragile" if radius < LITTLE_MARGIN else "fairly robust" if radius < WIDE_MARGIN else "robust"
         far = "however far the numbers move"
         if math.isfinite(radius):
-            far = f"while no number moves by more than {spreads_text(radius)}"
-        return f"Verdict: {word}. Half of the rows keep their label, proven, {far}."
+            far = f"if numbers move by at most {deviations_text(radius)}"
+        return f"Verdict: {word}. Half of the rows provably keep their label {far}."
     if math.isnan(per_spread) or math.isinf(per_spread):
         return "Verdict: nothing is proven for all rows at once. stability_report(X) may prove bounds for given rows."
     if per_spread == 0:
@@ -553,5 +553,5 @@ def steadiness_verdict(per_spread: float, radius: float = math.nan) -> str:
     word = "steady" if move >= STEADY else "moderate" if move >= STEEP else "steep"
     return (
         f"Verdict: {word}. No probability changes by more than {points_text(NOTICED)} while no number moves by more "
-        f"than {spreads_text(move)}, where all gates are open."
+        f"than {deviations_text(move)}, where all gates are open."
     )

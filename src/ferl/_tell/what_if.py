@@ -170,7 +170,7 @@ def _is_outside(model: Model, feature: int, value: float) -> bool:
 def _with_values(model: Model, one: OneRow, other: Mapping[int, Any]) -> OneRow:
     """The row with other values of some features; the others stay as they are."""
     # Dates of explanations are days, as the model reads them.
-    days = {f: own for f, own in other.items() if model.column_kinds[f].is_date and isinstance(own, NumberInWords)}
+    days = {f: day for f, day in other.items() if model.column_kinds[f].is_date and isinstance(day, NumberInWords)}
     read = read_row(model.schema, model.derived, [None if f in days else other.get(f) for f in range(model.n_features)])
     values = one.values[:, : model.n_features].copy()
     values[:, list(other)] = read.values[:, list(other)]

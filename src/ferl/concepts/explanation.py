@@ -177,7 +177,9 @@ class ConceptExplanation(Readable):
 
     def _own_sections(self) -> Iterable[Section]:
         if self.known:
-            yield Section("Corrected by hand", tuple(f"{name}: {_said(self.concepts[name])}" for name in self.known))
+            yield Section(
+                "Corrected by hand", tuple(f"{name}: {_presence_text(self.concepts[name])}" for name in self.known)
+            )
         if self.anomalies:
             rows = tuple(
                 (one.concept, _number(one.value), _between(one.usual), f"{one.share:.0%}")
@@ -290,7 +292,7 @@ def _presence(value: int) -> str:
     return "present" if value else "absent"
 
 
-def _said(value: float) -> str:
+def _presence_text(value: float) -> str:
     return "cannot be seen" if np.isnan(value) else {0.0: "absent", 1.0: "present"}.get(value, f"{value:.2f}")
 
 

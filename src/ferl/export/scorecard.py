@@ -97,7 +97,8 @@ def export_scorecard(
         Columns: ``feature`` ("income and age" for a rule or a map on several features, "rule 7" for a rule in words);
         ``when`` (for which values); ``from`` and ``to`` (ends of an interval of numbers, None elsewhere); ``points``
         and ``points_to`` (at the two ends of the interval, in proportion in between; with three or more classes
-        ``points(label)`` and ``points_to(label)``); and ``rules`` (numbers of the rules behind the line).
+        ``points(label)`` and ``points_to(label)``); ``rules`` (numbers of the rules behind the line); and for two
+        classes ``class`` (the class that points support).
 
     Examples
     --------
@@ -667,6 +668,8 @@ class Scorecard(ClassifierMixin, Wrapper):
             columns[f"points{label}"] = [self._number(line.start[k]) for line in lines]
             columns[f"points_to{label}"] = [self._number(line.end[k]) for line in lines]
         columns["rules"] = [", ".join(str(self._model().numbers[rule]) for rule in line.rules) for line in lines]
+        if len(labels) == 1:
+            columns["class"] = [style.classes[self._positive()]] * len(lines)
         return columns
 
     def _name(self, line: ScoreLine, style: Style) -> str:

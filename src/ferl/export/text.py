@@ -218,9 +218,7 @@ _COMBINED = {
 def _(model: RuleModel, style: Style, max_rules: int | None = None) -> list[str]:
     style = replace(style, classes=[in_sentence(str(label)) for label in style.classes], shares=False, max_listed=None)
     shapes, rules = read_shapes(model), statements(model)
-    curves = [shape for shape in shapes.curves if is_printed_as_curve(model, shape)]
-    base = shapes.prior + sum((curve.mean for curve in curves), np.zeros(len(style.classes)))
-    begin = f"begin with {style.weight(base)}"
+    begin = f"begin with {style.weight(first_scores(model))}"
     lines = [
         f"Evidence for {(named := style.classes[1])}: {begin} and add what follows. The probability of {named} is "
         "1 / (1 + exp(-sum))."
@@ -243,6 +241,13 @@ def _(model: RuleModel, style: Style, max_rules: int | None = None) -> list[str]
     if n_printed < len(rules):
         lines.append(f"... and {len(rules) - n_printed} more rules")
     return lines + _how_to_apply(model, style, shapes.all)
+
+
+def first_scores(model: RuleModel) -> Floats:
+    """The scores that a list of rules begins with: the prior and the means of curves, which are printed less them."""
+    shapes = read_shapes(model)
+    curves = [shape for shape in shapes.curves if is_printed_as_curve(model, shape)]
+    return np.asarray(shapes.prior + sum((curve.mean for curve in curves), np.zeros_like(shapes.prior)))
 
 
 def _map_lines(model: RuleModel, style: Style, term: int) -> list[str]:

@@ -377,9 +377,9 @@ def _evidence(
 def _conflict(graph: Graph, sums: Value, size: Value, n_classes: int) -> Value:
     """The share of all weights that cancelled."""
     net = graph.total(graph("Abs", _centred(graph, sums, n_classes)), 0)
-    is_said = graph("Greater", size, 0.0)
-    kept = graph("Div", net, graph("Where", is_said, size, 1.0))
-    return graph("Where", is_said, graph.between(graph("Sub", 1.0, kept), 0.0, 1.0), 0.0)
+    has_weight = graph("Greater", size, 0.0)
+    kept = graph("Div", net, graph("Where", has_weight, size, 1.0))
+    return graph("Where", has_weight, graph.between(graph("Sub", 1.0, kept), 0.0, 1.0), 0.0)
 
 
 def _centred(graph: Graph, scores: Value, n_classes: int) -> Value:

@@ -19,7 +19,7 @@ from ferl._tables.values import finer_steps
 from ferl._tell.explain import explain
 from ferl._tell.explanation import Explanation
 from ferl._tell.page import Block, Marked, Section, Table, piece_html
-from ferl._tell.stability import spreads_text
+from ferl._tell.stability import deviations_text
 from ferl._tell.statements import word_meanings
 from ferl._tell.unusual import NoveltyScale, novelty_scale
 from ferl._util.arrays import Floats
@@ -514,11 +514,11 @@ def radius_text(radius: float) -> str:
     Examples
     --------
     >>> radius_text(1.0), radius_text(0.1234), radius_text(0.0)
-    ('1 spread', '0.12 spreads', '')
+    ('1 standard deviation', '0.12 standard deviations', '')
     """
     if math.isinf(radius):
         return "however far they move"
-    return "" if radius <= 0 else spreads_text(radius)
+    return "" if radius <= 0 else deviations_text(radius)
 
 
 def unusual_text(scale: NoveltyScale, novelty: float) -> str:

@@ -128,9 +128,9 @@ def _headlines(rows: Sequence[Row]) -> list[Headline]:
     opaque = [row for row in rows if row.method.is_ours or not row.method.is_interpretable]
     rivals = [
         headline
-        for own in (readable, opaque)
+        for group in (readable, opaque)
         for reading in OURS[:4]
-        for headline in against_best(own, reading, compared)
+        for headline in against_best(group, reading, compared)
     ]
     partial = [headline for ours in OURS[:2] for headline in against_partial(rows, ours, compared)]
     return [*against_paper(rows, OURS, further), *_goals(rows), *rivals, *partial]

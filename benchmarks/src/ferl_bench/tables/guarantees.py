@@ -239,10 +239,10 @@ def measure_control(population: Population, random: np.random.Generator, seed: i
         if name != PREFIT:
             model.fit(X[fitting], y[fitting])
         wrong = None
-        for own, calibration in zip(figures, calibrations, strict=True):
+        for measures, calibration in zip(figures, calibrations, strict=True):
             model.calibrate(X[calibration], y[calibration])
             wrong = model.estimator_.predict(X) != y if wrong is None else wrong
-            own |= _control_figures(name, model.accept(X), wrong, np.full(len(y), 1 / len(y)))
+            measures |= _control_figures(name, model.accept(X), wrong, np.full(len(y), 1 / len(y)))
     return figures
 
 

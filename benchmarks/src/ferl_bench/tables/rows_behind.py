@@ -444,17 +444,17 @@ def _cost_section(repeats: int, step: Step) -> Finding:
         for name, max_maps in (("rules, curves and maps", MAX_MAPS), ("rules alone", None))
     }
     seconds = {
-        name: race({way: partial(getattr(own, way), X_new) for way in ("predict_proba", "predict_evidence")}, repeats)
-        for name, own in models.items()
+        name: race({way: partial(getattr(model, way), X_new) for way in ("predict_proba", "predict_evidence")}, repeats)
+        for name, model in models.items()
     }
-    ratios = {name: own["predict_evidence"] / own["predict_proba"] for name, own in seconds.items()}
+    ratios = {name: times["predict_evidence"] / times["predict_proba"] for name, times in seconds.items()}
     shares = {}
     for name, part in ((f"{N_FITTED:,}", slice(N_FITTED)), (f"{n_rows:,}", slice(None))):
         shares[name] = min(share_of_products(X[part], y[part]) for _ in range(repeats))
     rows = [
         *(
-            [f"predict_evidence / predict_proba, {name}", f"{own:.2f}", f"{MOST_COST:g}"]
-            for name, own in ratios.items()
+            [f"predict_evidence / predict_proba, {name}", f"{ratio:.2f}", f"{MOST_COST:g}"]
+            for name, ratio in ratios.items()
         ),
         *(
             [f"sums of products, % of a fit of {n} rows", f"{100 * item:.1f}", f"{MOST_SHARE:g}"]
@@ -463,12 +463,12 @@ def _cost_section(repeats: int, step: Step) -> Finding:
     ]
     notes = [
         f"Processor time on one thread. {N_PREDICTED:,} x {N_FEATURES} rows, models learned from {N_FITTED:,} rows ("
-        + ", ".join(f"{name}: {own.n_rules_} rules" for name, own in models.items())
+        + ", ".join(f"{name}: {model.n_rules_} rules" for name, model in models.items())
         + f"); median of {repeats} rounds in turn; for fits the least share of {repeats}."
     ]
     headlines = [
-        *(goal(f"predict_evidence / predict_proba, {name}, time", own, MOST_COST) for name, own in ratios.items()),
-        *(goal(f"Sums of products, % of a fit of {n} rows", 100 * own, MOST_SHARE) for n, own in shares.items()),
+        *(goal(f"predict_evidence / predict_proba, {name}, time", ratio, MOST_COST) for name, ratio in ratios.items()),
+        *(goal(f"Sums of products, % of a fit of {n} rows", 100 * share, MOST_SHARE) for n, share in shares.items()),
     ]
     data = {"cost": {"seconds": seconds, "ratio": ratios, "share_of_fit": shares}}
     return Finding(Section("Cost", ["What", "Measured", "Wanted"], rows, notes), data, headlines)

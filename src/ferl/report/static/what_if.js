@@ -252,10 +252,10 @@ const ferlPage = (() => {
   }
 
   function reasonOfWeights(answer) {
-    const { towards, moves } = balanceOf(answer), sign = towards === answer.label ? 1 : -1;
-    const reasons = features.map((_, j) => j).filter((j) => sign * moves[j] >= LEAST_MOVE).sort((i, j) => Math.abs(moves[j]) - Math.abs(moves[i]));
+    const { moves } = balanceOf(answer);
+    const reasons = features.map((_, j) => j).filter((j) => moves[j] >= LEAST_MOVE).sort((i, j) => moves[j] - moves[i]);
     if (!reasons.length) return ", as for the average training row";
-    const named = reasons.slice(0, 2).filter((j) => Math.abs(moves[j]) >= SECOND_REASON * Math.abs(moves[reasons[0]]));
+    const named = reasons.slice(0, 2).filter((j) => moves[j] >= SECOND_REASON * moves[reasons[0]]);
     return `, because ${listed(named.map((j) => `${features[j].name} is ${valueText(j)}`))}`;
   }
 
@@ -360,12 +360,16 @@ const ferlPage = (() => {
     byId("changes").replaceChildren(...lines);
   }
 
+  // A distance with two digits, rounded down as deviations_text in Python does.
+  function roundedDown(distance) {
+    const unit = distance < 100 ? 10 ** (Math.floor(Math.log10(distance)) - 1) : 1;
+    return Number((Math.floor((distance / unit) * (1 + 1e-12)) * unit).toPrecision(distance < 100 ? 2 : 15));
+  }
+
   function changeLine({ j, to, label, isSilent, distance }) {
     const feature = features[j], isCategory = feature.kind === "category";
-    const words = isCategory || feature.words || feature.date ? displayed(j, to) : String(to), steps = Number(distance.toPrecision(2));
-    const apart = `${steps} ${steps === 1 ? "spread" : "spreads"}`, isUp = to > state.values[j];
-    const moved = feature.date ? `${apart} ${isUp ? "later" : "earlier"}` : `${isUp ? "up" : "down"} by ${apart}`;
-    const far = isCategory || feature.words ? "" : ` (${moved})`;
+    const words = isCategory || feature.words || feature.date ? displayed(j, to) : String(to), steps = roundedDown(distance);
+    const far = isCategory || feature.words ? "" : ` (${steps} ${steps === 1 ? "standard deviation" : "standard deviations"})`;
     const button = element("button", { type: "button", className: "small", "data-to": String(to), "data-feature": String(j) }, "try");
     button.setAttribute("aria-label", `Try ${feature.name} ${words}`);
     button.addEventListener("click", () => change(j, to));
@@ -379,8 +383,8 @@ const ferlPage = (() => {
     const positive = choice.value === "" ? ranked[1] : Number(choice.value);
     const { unit, neutral } = data.reasons;
     if (classes.length === 2) {
-      const [first, second] = engine.opened(state.values), total = neutral + unit * (second - first);
-      byId("points").replaceChildren("The row has ", figure(total, fixed(total, 0), "points"), ` points for ${classes[1]}. `);
+      const scores = engine.opened(state.values), total = neutral + unit * (scores[positive] - scores[1 - positive]);
+      byId("points").replaceChildren("The row has ", figure(total, fixed(total, 0), "points"), ` points for ${classes[positive]}. `);
     }
     const result = ferlChanges.reasons(engine, data.reasons, answer, positive).map((item) =>
       element("li", { "data-lost": String(item.lost) }, reasonText(item)));
@@ -398,10 +402,9 @@ const ferlPage = (() => {
   // What features and rules add, of rules that add up
   // ------------------------------------------------------------------------------------------------------------------
 
-  // Two classes whose evidence is compared: the second label with the first, or the most probable with the next.
+  // The two classes whose evidence is compared, as explain() does: the most probable one with the next.
   function comparison(answer) {
-    const order = classes.map((_, c) => c).sort((one, other) => answer.scores[other] - answer.scores[one] || one - other);
-    const [towards, against] = classes.length > 2 ? order : [classes.length - 1, 0];
+    const [towards, against] = classes.map((_, c) => c).sort((one, other) => answer.scores[other] - answer.scores[one] || one - other);
     return { towards, against, apart: (weight) => weight[towards] - weight[against] };
   }
 
