@@ -297,7 +297,7 @@ def draw_table(rng: np.random.Generator) -> Mixed:
 
 
 def draw_days(rng: np.random.Generator) -> Mixed:
-    """Rows of few days that differ beyond what a number explains, so that days have evidence; copies of the calendar."""
+    """Rows of few days that differ beyond what a number explains, so that days have evidence, and copies of days."""
     n, n_classes = int(rng.choice([300, 600, 1200])), int(rng.choice([2, 2, 3]))
     hour = rng.integers(0, 24 * int(rng.choice([30, 60])), size=n)
     at = pd.Series(pd.Timestamp("2021-05-03") + pd.to_timedelta(hour, unit="h"))

@@ -255,6 +255,21 @@ def test_a_row_beyond_all_numbers_is_infinitely_novel_without_a_warning() -> Non
     assert np.isfinite(clf.novelty(X)).all()
 
 
+@TABLE_LAW
+@given(SEEDS, st.sampled_from([1.0, 1e6, 1e12, 1e15, 1e18, 1e100]))
+def test_no_kept_row_is_nearer_than_the_one_that_is_found_by_more_than_a_millionth(seed: int, far: float) -> None:
+    """The search rounds to single precision, and takes values beyond 1e15 units to be equally far."""
+    model, rng = mixed_model(3)[2].model_, np.random.default_rng(seed)
+    rows = rows_to_judge(model, seed)
+    rows[:, :4] *= np.where(rng.random((len(rows), 4)) < 0.5, far, 1.0)
+    unit, kept = model.neighbours.unit, oracle.kept_rows(model)
+    nearest = [oracle.distance_parts(model, unit, kept, row).sum(axis=1).min() for row in rows]
+    found = np.empty((len(rows), 1))
+    model.neighbours.search.distance(np.asfortranarray(rows), 1, found)
+    np.testing.assert_array_less(found[:, 0], np.array(nearest) * (1 + 1e-6) + 1e-6)
+    np.testing.assert_array_less(np.array(nearest) * (1 - 1e-12), found[:, 0] + 1e-12)
+
+
 def test_bad_arguments_of_the_cover_are_refused() -> None:
     rows, ones, numbers = np.zeros((3, 2)), np.ones(2), np.zeros(2, dtype=np.int32)
     for wrong in ((np.ones(3), ones, numbers), (ones, np.ones(1), numbers), (ones, ones, numbers[:1])):

@@ -295,8 +295,8 @@ def class_factors(class_weight: Mapping[Any, float] | str | None, classes: NDArr
 def _with_few_bits(factors: Floats) -> Floats:
     """Class weights as multiples of 2^-36 of the power of two above the largest, with 16 binary digits at least.
 
-    On this grid sums over rows are exact, in doubles and in the fixed point of the core, if no class weight is more than
-    10^8 times another.
+    On this grid sums over rows are exact, in doubles and in the fixed point of the core, if no class weight is
+    more than 10^8 times another.
     """
     _, exponent = np.frexp(factors)
     grid = exponent - np.clip(_CLASS_WEIGHT_BITS[1] - (exponent[factors > 0].max() - exponent), *_CLASS_WEIGHT_BITS)
