@@ -1,7 +1,7 @@
 """A million rows of CSV through ``ferl predict``, against pandas and scikit-learn's tree in the same run.
 
 Both read the file, answer, and write a file: ``ferl predict`` a label, its probability, a set, ignorance and novelty;
-pandas.read_csv, DecisionTreeClassifier.predict_proba and to_csv the probabilities. Each runs in a process of its own,
+pandas.read_csv, DecisionTreeClassifier.predict_proba and to_csv the probabilities. Each runs in a separate process,
 so that the peak of its memory is its own; importing is part of its time. Needs pandas; takes half a minute.
 
     python examples/predict_million_rows.py [n_rows]

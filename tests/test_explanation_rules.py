@@ -202,7 +202,7 @@ def test_a_row_between_classes_gets_no_label_and_both_sides_are_named():
     assert story.summary.startswith("No answer, ")
     assert ", which supports malignant; " in story.summary
     assert ", which supports benign" in story.summary
-    assert "What to do: get a second opinion, since the classes are close." in str(story)
+    assert "What to do: get a second opinion, since no class is clearly ahead." in str(story)
     assert story.ignorance_causes.thin_support == pytest.approx(story.ignorance)
 
 

@@ -356,7 +356,7 @@ def invoke(*arguments: object) -> Any:
 
 def test_frontier_command_writes_all_files(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     packages = ("ex_fuzzy", "imodels", "interpret", "interpret.glassbox", "numba", "torch")
-    for package in packages:  # slow, and they have tests of their own
+    for package in packages:  # slow, and they have separate tests
         monkeypatch.setitem(sys.modules, package, None)
     for module in ("neurules", "rl_net"):
         monkeypatch.setattr(f"ferl_bench.methods.{module}.N_EPOCHS", 3)

@@ -248,7 +248,7 @@ def test_the_papers_figures_and_the_authors_stand_side_by_side() -> None:
     assert report.sections[0].rows[0][1] == "90.00 [86.62; 86.62]"
     published = next(section for section in report.sections if section.title.startswith("The authors'"))
     assert ["NGBoost", "82.31", "9.16", "", ""] in published.rows
-    assert "Random forest" not in [row[0] for row in published.rows]  # it has a row of its own
+    assert "Random forest" not in [row[0] for row in published.rows]  # it has a separate row
 
 
 def test_every_row_of_the_papers_table_is_a_method_with_its_figures() -> None:

@@ -86,7 +86,7 @@ class Turn {
  public:
   explicit Turn(std::atomic_flag& busy) : busy_(busy) {
     require(!busy_.test_and_set(std::memory_order_acquire),
-            "Another call is at work on this object. Give each thread an object of its own, and merge their states.");
+            "Another call is at work on this object. Give each thread a separate object, and merge their states.");
   }
   Turn(const Turn&) = delete;
   Turn& operator=(const Turn&) = delete;

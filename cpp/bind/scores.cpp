@@ -129,7 +129,7 @@ class BoundScores {
     for (std::size_t j = 0; j < n_rules; ++j) {
       const std::int32_t node = rule_node.data()[j];
       require(node > 0 && static_cast<std::size_t>(node) < tree.size() && weights_.rule_of[node] < 0,
-              "Every rule must end at a node of its own below the root.");
+              "Every rule must end at a separate node below the root.");
       weights_.rule_of[node] = static_cast<std::int32_t>(j);
       weights_.size.push_back(size_of(weights_.weight.data() + j * n_classes, n_classes));
     }

@@ -1,4 +1,4 @@
-// Stages of learning and proofs that only tests call, in a module of their own, which no wheel has.
+// Stages of learning and proofs that only tests call, in a separate module, which no wheel has.
 #include <numeric>
 
 #include "bind/array.h"

@@ -17,7 +17,7 @@ class CoverRows {
   // mismatch: of each column; below zero: the column holds numbers.
   CoverRows(std::size_t n_rows, std::vector<float> mismatch);
 
-  // No NaN: what is missing counts as the centre, or as a category of its own.
+  // No NaN: what is missing counts as the centre, or as a separate category.
   void set(std::size_t row, std::size_t column, float value) { value_[place(row, column)] = value; }
 
   // Indices, ascending, of `n_kept` rows: the first, and then again and again the row that is farthest from all chosen

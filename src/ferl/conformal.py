@@ -113,7 +113,7 @@ class ConformalFERL(ClassifierMixin, Wrapper):
       sets allowed, the probability is at most ``1 - alpha + 1 / (n + 1)``.
     * Split, class-conditional: the same among the rows of each class.
     * Split, with ``groups``: the same among the rows of each group, and with ``class_conditional`` of each class in
-      each group. Each has a threshold of its own, from its own calibration rows alone.
+      each group. Each has another threshold, from its own calibration rows alone.
     * Cross-conformal with K folds: at least ``1 - 2 alpha - 2 (1 - alpha) (K - 1) / (n + K)``, and with n folds of one
       row ``1 - 2 alpha``; mostly it is close to ``1 - alpha``. (For sets of classes cross-conformal prediction and CV+
       are the same.) :meth:`guaranteed_coverage` gives the number.

@@ -1,6 +1,6 @@
 """Fits with every instruction set of the machine, in turns; small tables apart.
 
-An instruction set is chosen once for each process, so each has a process of its own, which fits what it is sent. They
+An instruction set is chosen once for each process, so each has a separate process, which fits what it is sent. They
 wait for each other: at any time one of them works.
 """
 

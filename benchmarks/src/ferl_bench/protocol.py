@@ -143,8 +143,8 @@ def log_loss(y: NDArray[np.int64], probabilities: NDArray[np.float64], classes: 
     >>> round(log_loss(np.array([0, 2]), np.array([[0.5, 0.5], [0.25, 0.75]]), np.array([0, 2])), 4)
     0.4904
     """
-    of_label = (probabilities * (y[:, None] == classes)).sum(axis=1)
-    return float(-np.log(np.maximum(of_label, np.finfo(np.float64).eps)).mean())
+    own = (probabilities * (y[:, None] == classes)).sum(axis=1)
+    return float(-np.log(np.maximum(own, np.finfo(np.float64).eps)).mean())
 
 
 def measure_sets(

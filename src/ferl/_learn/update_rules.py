@@ -130,8 +130,8 @@ def with_some_curvature(model: RuleModel) -> RuleModel:
     rows = model.tree.profile.exemplar_row
     if not len(rows):
         raise ValueError(
-            "The model was fitted by fit with n_exemplars=0: it knows neither how sure its weights are nor training "
-            "rows to estimate that from. Begin with partial_fit, which keeps it, or fit with n_exemplars > 0."
+            "The model was fitted by fit with n_exemplars=0, so it contains neither the certainty of its weights nor "
+            "training rows to estimate it from. Begin with partial_fit, which keeps it, or fit with n_exemplars > 0."
         )
     return with_curvature_of(model, Block(rows, np.zeros(len(rows), dtype=np.int32), np.ones(len(rows))))
 

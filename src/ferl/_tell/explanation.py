@@ -50,7 +50,7 @@ MUCH_IGNORANCE = 0.1
 REMEDIES = {
     "novelty": "What to do: do not use the model here, since the row is unlike the training rows.",
     "ignorance": "What to do: collect rows like this one, since training has few of them.",
-    "doubt": "What to do: get a second opinion, since the classes are close.",
+    "doubt": "What to do: get a second opinion, since no class is clearly ahead.",
 }
 FEW_ROWS = 9  # and fewer leave that much ignorance
 LITTLE_MARGIN = 0.01  # standard deviations

@@ -223,6 +223,21 @@ def as_rich(sections: Sequence[Section]) -> Group:
     return Group(*parts)
 
 
+@dataclass(frozen=True)
+class _RichSentence:
+    """A sentence in the lines of :func:`as_text`, as wide as the terminal."""
+
+    text: str
+    left: int
+    style: str
+
+    def __rich_console__(self, console: Any, options: Any) -> Iterable[Any]:
+        from rich.text import Text
+
+        width = max(options.max_width, MIN_WIDTH)
+        yield Text("\n".join(_wrapped(self.text, width, " " * self.left)), style=self.style)
+
+
 def _rich_parts(section: Section, left: int) -> list[Any]:
     from rich.padding import Padding
     from rich.text import Text
@@ -232,7 +247,7 @@ def _rich_parts(section: Section, left: int) -> list[Any]:
     for block in section.blocks:
         if isinstance(block, str):
             is_lead = section.is_lead or getattr(block, "marks", {}).get("tone") == "ferl-lead"
-            parts.append(Padding(Text(block, style="bold" if is_lead else ""), (0, 0, 0, left)))
+            parts.append(_RichSentence(block, left, "bold" if is_lead else ""))
         elif isinstance(block, Section):
             parts += _rich_parts(block, left)
         else:
@@ -262,7 +277,7 @@ STYLE = """\
 .ferl-story h4{margin:1em 0 .2em;font-size:1em;border-bottom:1px solid color-mix(in srgb,currentColor 25%,transparent)}
 .ferl-story p{margin:.15em 0;padding-left:1em;text-indent:-1em}
 .ferl-story .ferl-lead{font-weight:600;font-size:1.1em}
-.ferl-story table{border-collapse:collapse;margin:.3em 0}
+.ferl-story table{border-collapse:collapse;margin:.3em 0;font:inherit}
 .ferl-story th,.ferl-story td{padding:.1em .8em .1em 0;text-align:left;background:none;color:inherit}
 .ferl-story th{font-weight:400;opacity:.7}
 .ferl-story .right{text-align:right}

@@ -62,7 +62,7 @@ def pair_sections(rows: Sequence[Row], ours: str, compared: Compared) -> list[Se
         scores = {
             name: [measure.scale * row.data_sets[one][measure.key] for one in names] for name, row in whole.items()
         }
-        pairs = {name: paired_difference(scores[ours], others) for name, others in scores.items() if name != ours}
+        pairs = {name: paired_difference(scores[ours], own) for name, own in scores.items() if name != ours}
         rivals = [name for name in pairs if not whole[name].method.is_ours]
         corrected = dict(zip(rivals, holm([pairs[name].p_value for name in rivals]), strict=True)) if rivals else {}
         for name, pair in pairs.items():
@@ -116,11 +116,11 @@ def draw_ranks(figure: Any, ranks: Mapping[str, Friedman]) -> None:
 
 def time_section(rows: Sequence[Row], *ours: str) -> Section:
     """Return the fit times, each on the data sets that ours have as well."""
-    our_rows = [row for name in ours for row in rows if row.method.name == name]
+    own = [row for name in ours for row in rows if row.method.name == name]
     body = []
-    for row in rows if our_rows else ():
-        names = [name for name in row.data_sets if all(name in one.data_sets for one in our_rows)]
-        theirs, *mine = (sum(one.data_sets[name]["fit_seconds"] for name in names) for one in (row, *our_rows))
+    for row in rows if own else ():
+        names = [name for name in row.data_sets if all(name in one.data_sets for one in own)]
+        theirs, *mine = (sum(one.data_sets[name]["fit_seconds"] for name in names) for one in (row, *own))
         if names:
             body.append([row.method.name, f"{len(names)}", f"{theirs:.2f}", *(f"{theirs / one:.2f}" for one in mine)])
     note = (
@@ -128,7 +128,7 @@ def time_section(rows: Sequence[Row], *ours: str) -> Section:
         "thread, in processor time; `ferl bench speed` is the race."
     )
     return Section(
-        "Fit time", ["Method", "Sets", "Sum, s", *(f"Ratio to {one.method.name}" for one in our_rows)], body, [note]
+        "Fit time", ["Method", "Sets", "Sum, s", *(f"Ratio to {one.method.name}" for one in own)], body, [note]
     )
 
 

@@ -75,8 +75,8 @@ def evaluate_frame(data: DataSet, fold_index: int, method: Method) -> dict[str, 
         "fit_seconds": fit_seconds,
     }
     sets = conformal_sets(fitted.predict_proba(calibration), data.y[fold.calibration], classes, probability)
-    measures = measure_sets(y, sets, classes, n_classes)
-    measured |= {"conformal_coverage": measures["set_coverage"], "conformal_u65": measures["u65"]}
+    own = measure_sets(y, sets, classes, n_classes)
+    measured |= {"conformal_coverage": own["set_coverage"], "conformal_u65": own["u65"]}
     if method.size is not None:
         measured["size"] = float(method.size(fitted))
     if method.prediction_set is not None:

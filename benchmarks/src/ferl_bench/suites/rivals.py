@@ -47,7 +47,7 @@ class Categorised:
         return np.asarray(self.fitted.predict_proba(self._prepared(frame)))
 
     def _prepared(self, frame: pd.DataFrame) -> pd.DataFrame:
-        known = {name: pd.Categorical(frame[name], categories=values) for name, values in self.categories.items()}
+        known = {name: pd.Categorical(frame[name], categories=own) for name, own in self.categories.items()}
         return frame.assign(**known)
 
 

@@ -53,7 +53,7 @@ SIGNALS = ("ignorance", "novelty", "1 - p_max")
 
 
 def run_rows_behind(request: Request) -> Report:
-    """Measure everything; the data sets, where they are given, have one line of their own."""
+    """Measure everything; the data sets, where they are given, have a separate line."""
     with one_thread(), shown_steps(request.console) as step:
         tables = softmax_tables(request.repetitions, step)
         findings = [

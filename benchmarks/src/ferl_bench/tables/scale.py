@@ -46,7 +46,7 @@ class Sizes:
 
 
 def run_scale(request: Request, sizes: Sizes | None = None) -> Report:
-    """Run all parts; each measurement has a process of its own."""
+    """Run all parts; each measurement has a separate process."""
     sizes = Sizes() if sizes is None else sizes
     folder = request.out / "scale"
     with shown_steps(request.console) as step:
@@ -66,7 +66,7 @@ def run_scale(request: Request, sizes: Sizes | None = None) -> Report:
         "cores": n_cores(),
         "rows": f"generated: {N_NUMBERS} numbers, 5 columns of 4 to 200 categories, two classes",
         "best possible accuracy": f"{100 * draw(TEST_PART, sizes.tested)[3]:.2f} %",
-        "protocol": f"one measurement each, in a process of its own, reading not included; seed {SEED}",
+        "protocol": f"one measurement each, in a separate process, reading not included; seed {SEED}",
     }
     missing = [] if find_spec("distributed") else ["cluster: dask is not installed"]
     return Report(
@@ -82,7 +82,7 @@ def run_scale(request: Request, sizes: Sizes | None = None) -> Report:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# In processes of their own
+# In separate processes
 # ---------------------------------------------------------------------------------------------------------------------
 
 
