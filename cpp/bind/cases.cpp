@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cases/neighbour_loss.h"
 #include "core/walk.h"
 
 namespace ferl::python {
@@ -89,6 +90,21 @@ void BoundCases::nearest(const Matrix& x, int n_threads, OutIndices index, OutMa
   });
 }
 
+namespace {
+
+// away: shape (n_columns, n_rows * n_near); log_weight and share: (n_rows, n_near).
+double loss_of_neighbours(const CMatrix& away, const CMatrix& log_weight, const CMatrix& share, const Vector& frequency,
+                          const Vector& weight, const Vector& at, double n_behind, OutVector slope) {
+  const std::size_t n = log_weight.shape(0), n_near = log_weight.shape(1), d = away.shape(0);
+  require(n_near > 0 && away.shape(1) == n * n_near && share.shape(0) == n && share.shape(1) == n_near &&
+              frequency.shape(0) == n && weight.shape(0) == n && at.shape(0) == 1 + d && slope.shape(0) == 1 + d,
+          "The arrays must have the same rows, places and columns.");
+  return neighbour_loss({n, n_near, d, away.data(), log_weight.data(), share.data(), frequency.data(), weight.data()},
+                        at.data(), n_behind, slope.data());
+}
+
+}  // namespace
+
 void bind_cases(nb::module_& m) {
   nb::class_<BoundCases>(m, "Cases")
       .def(nb::init<const CMatrix&, const Codes&, const Codes&, const Vector&, const Vector&, const Vector&,
@@ -97,6 +113,8 @@ void bind_cases(nb::module_& m) {
            "n_nearest"_a, "strength"_a)
       .def("votes", &BoundCases::votes, "x"_a, "others_alone"_a, "n_threads"_a, "out"_a.noconvert())
       .def("nearest", &BoundCases::nearest, "x"_a, "n_threads"_a, "index"_a.noconvert(), "distance"_a.noconvert());
+  m.def("neighbour_loss", &loss_of_neighbours, "away"_a, "log_weight"_a, "share"_a, "frequency"_a, "weight"_a, "at"_a,
+        "n_behind"_a, "slope"_a.noconvert());
 }
 
 }  // namespace ferl::python

@@ -111,15 +111,6 @@ GridRows first_rows(const GridRows& rows, std::size_t n) {
 
 double total_weight(const GridRows& rows) { return std::accumulate(rows.weight.begin(), rows.weight.end(), 0.0); }
 
-// What validation has chosen, and what it has seen.
-struct Plan {
-  bool is_used = false;
-  Pairs pairs = {};
-  Reached curves = {}, maps = {};
-  double price = 0;  // of merging
-  std::vector<std::pair<std::string, double>> log = {};
-};
-
 std::vector<GridTerm> with_maps(std::vector<GridTerm> terms, const std::vector<BinnedColumn>& columns,
                                 const Pairs& pairs) {
   for (const auto& [a, b] : pairs) terms.push_back(map_of(columns, a, b));
@@ -128,37 +119,49 @@ std::vector<GridTerm> with_maps(std::vector<GridTerm> terms, const std::vector<B
 
 std::size_t most_maps(const GridOptions& options) { return static_cast<std::size_t>(std::max(options.max_maps, 0)); }
 
-// Curves that are boosted together with maps. A map has at least one column of these curves; its other one may be any
-// of the partners.
-struct Stage {
-  std::vector<GridTerm> curves;
-  std::vector<std::size_t> partners;  // binned columns, ascending
-  std::size_t max_maps;
+// What was learned so far: terms, and what they add.
+struct Boosted {
+  std::vector<GridTerm> terms;
+  std::vector<GridTable> tables;
+
+  // tables: of all terms; none: the terms add nothing, but may get main effects of later maps.
+  void add(const std::vector<GridTerm>& more, std::vector<GridTable> own, std::size_t n_channels) {
+    for (std::size_t t = 0; t < more.size(); ++t) {
+      tables.push_back(own.empty() ? GridTable(more[t].n_cells() * n_channels, 0.0) : std::move(own[t]));
+      terms.push_back(more[t]);
+    }
+  }
 };
 
 // Chooses on rows to fit and others, which validate: curves or not, which maps, how many rounds, how coarse.
 class GridChoice {
  public:
-  GridChoice(const std::vector<BinnedColumn>& columns, const Stage& stage, GridRows& fit, GridRows& other,
+  GridChoice(const std::vector<BinnedColumn>& columns, const GridStage& stage, GridRows& fit, GridRows& other,
              const std::vector<double>& used, const Tuning& tuning, ThreadPool& pool)
       : columns_(columns), stage_(stage), curves_(stage.curves), fit_(fit), other_(other), used_(used), tuning_(tuning),
         pool_(pool), boost_(boost_options(total_weight(fit_), tuning)), first_p_(fit_.p), first_q_(other_.p) {}
 
-  Plan run() {
+  GridPlan run() {
     try_rules();
     try_curves();
     for (Pairs pairs = candidates(); !pairs.empty();) pairs = try_maps(pairs);
     chosen_ = simplest();
-    Plan plan{!chosen_.tables.empty(), chosen_.pairs, chosen_.curves, chosen_.maps};
+    GridPlan plan{!chosen_.tables.empty(), chosen_.pairs, chosen_.curves, chosen_.maps};
     if (plan.is_used) plan.price = try_merging(chosen_);
-    plan.log = std::move(log_);
     return plan;
   }
+
+  const std::vector<std::pair<std::string, double>>& log() const { return log_; }
 
   // Gives both rows the probabilities of what was chosen, for the next stage.
   void apply_choice() {
     const bool is_used = !chosen_.tables.empty();
     restore(with_maps(is_used ? curves_ : std::vector<GridTerm>{}, columns_, chosen_.pairs), chosen_.tables);
+  }
+
+  // Adds what was chosen, as it was learned on the rows to fit.
+  void add_choice(Boosted& to) const {
+    to.add(with_maps(curves_, columns_, chosen_.pairs), chosen_.tables, fit_.n_channels);
   }
 
  private:
@@ -347,7 +350,7 @@ class GridChoice {
   }
 
   const std::vector<BinnedColumn>& columns_;
-  const Stage& stage_;
+  const GridStage& stage_;
   const std::vector<GridTerm>& curves_;
   GridRows &fit_, &other_;
   const std::vector<double>& used_;  // [binned column]: what it is worth in rules
@@ -544,12 +547,12 @@ ChoiceRows choice_rows(const Sample& sample, const std::vector<Row>& fit, const 
 
 // The curves of all columns, or of the best columns if there are hundreds, in one stage or two: columns that conditions
 // do not read come last, so that they explain only what the others leave over.
-std::vector<Stage> stages_of(const std::vector<BinnedColumn>& columns, const GridRows& rows,
-                             const std::vector<double>& used, const GridOptions& options, const Tuning& tuning,
-                             ThreadPool& pool) {
+std::vector<GridStage> stages_of(const std::vector<BinnedColumn>& columns, const GridRows& rows,
+                                 const std::vector<double>& used, const GridOptions& options, const Tuning& tuning,
+                                 ThreadPool& pool) {
   std::vector<std::size_t> own(columns.size());
   std::iota(own.begin(), own.end(), std::size_t{0});
-  Stage first{{}, {}, most_maps(options)}, last = first;
+  GridStage first{{}, {}, most_maps(options)}, last = first;
   for (const std::size_t j : best_columns(columns, std::move(own), rows, used, tuning.grid_columns, pool)) {
     const auto column = static_cast<std::size_t>(columns[j].bins.column);
     const bool is_last = !options.curves_only.empty() && options.curves_only[column];
@@ -564,14 +567,8 @@ std::vector<Stage> stages_of(const std::vector<BinnedColumn>& columns, const Gri
   return {first, last};
 }
 
-// What was learned so far: terms, and what they add.
-struct Boosted {
-  std::vector<GridTerm> terms;
-  std::vector<GridTable> tables;
-};
-
 // Boosts the curves and maps of a plan from the probabilities of the rows, as far as the plan went, and changes these.
-void boost_stage(const std::vector<BinnedColumn>& columns, const Stage& stage, const Plan& plan, bool is_last,
+void boost_stage(const std::vector<BinnedColumn>& columns, const GridStage& stage, const GridPlan& plan, bool is_last,
                  GridRows& rows, const Tuning& tuning, ThreadPool& pool, Boosted& to) {
   const BoostOptions options = boost_options(total_weight(rows), tuning);
   std::vector<GridTable> tables;
@@ -592,49 +589,60 @@ void boost_stage(const std::vector<BinnedColumn>& columns, const Stage& stage, c
       apply(rows, terms, tables, pool);
     }
   }
-  for (std::size_t t = 0; t < terms.size(); ++t) {  // curves that are not used may get main effects of later maps
-    to.tables.push_back(plan.is_used ? std::move(tables[t]) : GridTable(terms[t].n_cells() * rows.n_channels, 0.0));
-    to.terms.push_back(terms[t]);
-  }
+  to.add(terms, std::move(tables), rows.n_channels);
 }
 
 }  // namespace
 
-LearnedGrids learn_grids(const Sample& sample, const WeightedRules& validated, const std::vector<Row>& fit,
-                         const std::vector<Row>& other, const WeightedRules& last, const GridOptions& options,
-                         const Tuning& tuning, ThreadPool& pool) {
-  std::vector<BinnedColumn> columns = bin_columns(sample, tuning, pool);
-  if (columns.empty()) return {};
-  const std::size_t e = n_channels(sample.n_classes);
+bool GridPlans::is_any_used() const {
+  return std::any_of(plans.begin(), plans.end(), [](const GridPlan& plan) { return plan.is_used; });
+}
+
+GridPlans choose_grids(const Sample& sample, const WeightedRules& validated, const std::vector<Row>& fit,
+                       const std::vector<Row>& other, const GridOptions& options, bool wants_held_out,
+                       const Tuning& tuning, ThreadPool& pool) {
+  GridPlans out{bin_columns(sample, tuning, pool)};
+  out.n_validating = other.size();
+  if (out.columns.empty()) return out;
+  const std::vector<BinnedColumn>& columns = out.columns;
   const std::vector<double> used = worth_in_rules(sample, columns, validated);
-  std::vector<Stage> stages;
-  std::vector<Plan> plans;
-  LearnedGrids out;
-  {
-    const std::size_t n_most = std::max(tuning.grid_choice_work / e, tuning.grid_least_rows);
-    const ChoiceRows rows = choice_rows(sample, fit, other, n_most, tuning);
-    const auto rows_of = [&](const std::vector<Row>& own) {
-      return grid_rows(sample, columns, own, chances(sample, validated, own, pool), pool);
-    };
-    GridRows fitted = rows_of(rows.fit), validating = rows_of(rows.other);
-    stages = stages_of(columns, fitted, used, options, tuning, pool);
-    for (Stage& stage : stages) {
-      if (!plans.empty()) stage.max_maps = most_maps(options) - plans.front().pairs.size();
-      GridChoice choice(columns, stage, fitted, validating, used, tuning, pool);
-      plans.push_back(choice.run());
-      if (plans.size() < stages.size()) choice.apply_choice();
-      out.log.insert(out.log.end(), plans.back().log.begin(), plans.back().log.end());
-    }
+  const std::size_t n_most = std::max(tuning.grid_choice_work / n_channels(sample.n_classes), tuning.grid_least_rows);
+  const ChoiceRows rows = choice_rows(sample, fit, other, n_most, tuning);
+  out.n_validating = std::min(other.size(), rows.other.size());
+  const auto rows_of = [&](const std::vector<Row>& own) {
+    return grid_rows(sample, columns, own, chances(sample, validated, own, pool), pool);
+  };
+  GridRows fitted = rows_of(rows.fit), validating = rows_of(rows.other);
+  out.stages = stages_of(columns, fitted, used, options, tuning, pool);
+  Boosted found;
+  for (GridStage& stage : out.stages) {
+    if (!out.plans.empty()) stage.max_maps = most_maps(options) - out.plans.front().pairs.size();
+    GridChoice choice(columns, stage, fitted, validating, used, tuning, pool);
+    out.plans.push_back(choice.run());
+    if (out.plans.size() < out.stages.size()) choice.apply_choice();
+    if (wants_held_out) choice.add_choice(found);
+    out.log.insert(out.log.end(), choice.log().begin(), choice.log().end());
   }
-  if (std::none_of(plans.begin(), plans.end(), [](const Plan& plan) { return plan.is_used; })) return out;
-  std::vector<Row> rows(std::min(sample.n_rows, std::max(tuning.grid_work / e, tuning.grid_least_rows)));
+  if (wants_held_out && out.is_any_used())
+    out.held_out = GridWriter(columns, found.terms, std::move(found.tables), fitted, sample.n_classes).written();
+  return out;
+}
+
+LearnedGrids learn_grids(const Sample& sample, GridPlans chosen, const WeightedRules& last, const Tuning& tuning,
+                         ThreadPool& pool) {
+  LearnedGrids none;
+  none.log = chosen.log;
+  if (!chosen.is_any_used()) return none;
+  std::vector<BinnedColumn>& columns = chosen.columns;
+  const std::size_t n_most = std::max(tuning.grid_work / n_channels(sample.n_classes), tuning.grid_least_rows);
+  std::vector<Row> rows(std::min(sample.n_rows, n_most));
   std::iota(rows.begin(), rows.end(), Row{0});
   GridRows all = first_grid_rows(sample, columns, rows.size(), chances(sample, last, rows, pool));
   Boosted found;
-  for (std::size_t k = 0; k < stages.size(); ++k)
-    boost_stage(columns, stages[k], plans[k], k + 1 == stages.size(), all, tuning, pool, found);
+  for (std::size_t k = 0; k < chosen.stages.size(); ++k)
+    boost_stage(columns, chosen.stages[k], chosen.plans[k], k + 1 == chosen.stages.size(), all, tuning, pool, found);
   LearnedGrids written = GridWriter(columns, found.terms, std::move(found.tables), all, sample.n_classes).written();
-  written.log = std::move(out.log);
+  written.log = std::move(chosen.log);
   return written;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -41,6 +42,19 @@ struct LearnedRules {
   LearnedGrids grids;           // curves and maps, whose constant is in the prior already
 };
 
-LearnedRules grow_rules(const Sample& sample, const RuleOptions& options, Monitor& monitor);
+// Rules, curves and maps that inner validation has learned on some rows of the sample, and rows that they were not
+// learned from. No row is on both sides.
+struct HeldOut {
+  std::vector<Row> fit, other;
+  std::vector<Rule> rules;
+  std::vector<double> weight, prior;  // as those of LearnedRules
+  LearnedGrids grids;
+};
+
+// Returns the divergence that pruning may cost, by what inner validation has learned: one for each part that validated.
+using Judge = std::function<double(const std::vector<HeldOut>&)>;
+
+// judge: chooses `prune` once all rules are grown; none: that of the options.
+LearnedRules grow_rules(const Sample& sample, const RuleOptions& options, Monitor& monitor, const Judge& judge = {});
 
 }  // namespace ferl::rules

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ferl import _core
 from ferl._models.cases import Cases
 from ferl._util.arrays import Floats
 from ferl._util.threads import one_blas_thread
@@ -60,7 +61,7 @@ class Vicinity:
 
     Attributes
     ----------
-    away : ndarray of shape (n_rows, n_near, n_columns)
+    away : ndarray of shape (n_columns, n_rows * n_near)
         What each column adds to the distance while its factor is 1.
     log_weight : ndarray of shape (n_rows, n_near)
         Logarithm of the weight of the cases of each place; minus infinity at the place of the row itself.
@@ -89,7 +90,7 @@ class Vicinity:
         np.add.at(by_class, (cases.place_of_case, cases.label), cases.weight)
         label, weight = cases.label[:n_rows], cases.weight[:n_rows]
         return cls(
-            away=cases.parts(rows, order[start[near]]),
+            away=cases.parts(rows, order[start[near]]).reshape(near.size, -1).T.copy(),
             log_weight=np.where(near == own, -np.inf, np.log(total[near])),
             share=by_class[near, label[:, None]] / total[near],
             frequency=cases.frequency[label],
@@ -98,24 +99,18 @@ class Vicinity:
 
     def usual_distance(self) -> float:
         """Median over the rows of the distance of a place that is among the nearest, but not the nearest."""
-        distance = np.where(np.isinf(self.log_weight), np.inf, self.away.sum(axis=2))
+        distance = np.where(np.isinf(self.log_weight), np.inf, self.away.sum(axis=0).reshape(self.log_weight.shape))
         rank = min(_START, distance.shape[1] - 2)
         return float(np.median(np.partition(distance, rank, axis=1)[:, rank]))
 
     def loss(self, at: Floats) -> tuple[float, Floats]:
         """The penalised log-loss, and its slope by the logarithms of s and of the factors."""
-        n, n_near, n_columns = self.away.shape
-        per_column = np.exp(at[0] + at[1:])
-        power = self.log_weight - self.away @ per_column
-        power = np.exp(power - power.max(axis=1, keepdims=True))
-        power /= power.sum(axis=1, keepdims=True)
-        found = (power * self.share).sum(axis=1)
-        probability = (N_BEHIND * found + self.frequency) / (N_BEHIND + 1)
-        by_found = -self.weight / probability * (N_BEHIND / (N_BEHIND + 1))
-        by_distance = -by_found[:, None] * power * (self.share - found[:, None])
-        slope = (by_distance.ravel() @ self.away.reshape(n * n_near, n_columns)) * per_column
-        value = -(self.weight @ np.log(probability)) + HOLD_FACTORS / n * (at[1:] ** 2).sum() / 2
-        return float(value), np.append(slope.sum(), slope + HOLD_FACTORS / n * at[1:])
+        slope, hold = np.empty_like(at), HOLD_FACTORS / len(self.weight)
+        value = _core.neighbour_loss(
+            self.away, self.log_weight, self.share, self.frequency, self.weight, at, N_BEHIND, slope
+        )
+        slope[1:] += hold * at[1:]
+        return value + hold * float(at[1:] @ at[1:]) / 2, slope
 
     def improved(self, at: Floats) -> Floats:
         """Some steps of Adam: where all slopes are small, as in parity, its steps are as long as elsewhere."""

@@ -1,8 +1,8 @@
 """Similar cases: whether their vote helps, how strongly it counts, and which training rows are kept.
 
-Inner validation decides. Rules are learned on a part of the rows, and predict the others; the cases are rows of the
-same part, in a distance that begins with the evidence of these rules and is learned on this part. So neither rules nor
-cases nor their distance are learned from the rows that judge them. A scale for the scores of the rules and the
+The inner validation of the rules decides. It has learned rules, curves and maps on a part of the rows, and they predict
+the others; the cases are rows of the same part, in a distance that begins with the evidence of these rules and is
+learned on this part. So neither rules nor cases nor their distance are learned from the rows that judge them. A scale for the scores of the rules and the
 strengths of the votes minimise the log-loss of these rows; cases are used if they lower it by more than its standard
 error.
 """
@@ -16,10 +16,9 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 
-from ferl import _core
 from ferl._learn.case_distance import with_learned_distance
 from ferl._learn.ground import COUNTS_NOTHING, Ground
-from ferl._learn.grown import GrownRules, rule_options
+from ferl._learn.grown import GrownRules
 from ferl._learn.rows import Block
 from ferl._models.cases import N_NEAREST, CaseChoice, Cases
 from ferl._models.novelty import LEAST_EVIDENCE, evidence_by_column
@@ -36,9 +35,6 @@ HOLD = 10.0  # rows that hold the scale of the rules' scores at 1
 PRUNE = 2.0  # times the divergence that pruning may cost: a quarter fewer rules, at the same accuracy
 LEAST_SCALE = 0.1  # of the rules' scores: rules that counted nothing could not be had back without the cases
 LEAST_GAIN = 1.0  # standard errors by which cases must lower the log-loss
-N_PARTS = 3
-SOME_ROWS = 500  # with at least this many rows, two parts judge
-MANY_ROWS = 1000  # with at least this many, one
 LEAST_ROWS = 20  # fewer rows judge nothing
 CANDIDATES = 3  # rows for each case that is kept, among which they are chosen
 _BLOCK = 512  # rows that are judged by the cases that were kept before them
@@ -46,31 +42,33 @@ _MEASURED_ROWS = 1024  # by which the evidence of columns, and the average of th
 _DIGITS = 4  # behind the point, of scale and strengths: rounding of sums must not show
 
 
-def chosen_cases(
-    settings: RuleSettings, ground: Ground, report: Any
-) -> tuple[RuleSettings, CaseChoice | None, Floats | None]:
-    """How rules are learned beside cases, what inner validation found about these, and the strengths of their votes.
+class CaseJudge:
+    """Whether cases help, decided while rules are learned: the core calls it with what inner validation has learned.
 
-    Cases carry a part of what rules would have to: beside them, pruning may cost twice as much. The settings stay as
-    they are where cases do not help, so that the model is the one without cases.
-
-    Parameters
+    Attributes
     ----------
-    settings : RuleSettings
-        How rules are learned without cases.
-    ground : Ground
-        What they are learned on.
-    report : callable or None
-        Shows progress.
+    choice : CaseChoice
+        What was found.
+    strength : ndarray of shape (n_votes,) or None
+        How strongly the votes count; None: no cases.
     """
-    if not settings.cases:
-        return settings, None, None
-    root, fewer = ground.root(), replace(settings, prune=PRUNE * settings.prune)
-    tried = _judged(root, replace(fewer, effort=1), ground, report)
-    if tried is None:
-        return settings, CaseChoice(False, 0.0, 0.0, 0, 1.0), None
-    choice, strength = fitted_votes(tried, base_scores(root.class_weight[0]))
-    return (fewer, choice, strength) if choice.is_used else (settings, choice, None)
+
+    def __init__(self, settings: RuleSettings, ground: Ground) -> None:
+        self._settings, self._ground = settings, ground
+        self.choice = CaseChoice(False, 0.0, 0.0, 0, 1.0)
+        self.strength: Floats | None = None
+
+    def __call__(self, parts: list[dict[str, Any]]) -> float:
+        """The divergence that pruning may cost. Cases carry a part of what rules would have to."""
+        root, prune = self._ground.root(), float(self._settings.prune)
+        tried = _judged(parts, root, self._ground, int(self._settings.n_cases))
+        if tried is None:
+            return prune
+        self.choice, strength = fitted_votes(tried, base_scores(root.class_weight[0]))
+        if not self.choice.is_used:
+            return prune
+        self.strength = strength
+        return PRUNE * prune
 
 
 def with_cases(
@@ -194,57 +192,45 @@ class Judged:
     weight: Floats
 
 
-def _judged(root: FuzzyTree, settings: RuleSettings, ground: Ground, report: Any) -> Judged | None:
-    """Rows of all parts that judge, each by rules and cases of the other parts; None where there are too few rows."""
-    sample, n_classes = ground.sample, ground.facts.n_classes
-    n = sample.n_rows
-    if n_classes < 2 or n < LEAST_ROWS:
+def _judged(parts: list[dict[str, Any]], root: FuzzyTree, ground: Ground, n_most: int) -> Judged | None:
+    """The rows of all parts that judge, each by rules and cases of the other parts; None where there are too few rows."""
+    sample = ground.sample
+    if sample.n_rows < LEAST_ROWS:
         return None
-    grouped = ground.facts.has_groups
-    part, found = ground.folds % N_PARTS if grouped else parts_of(sample.y, N_PARTS), []
-    options = rule_options(settings, ground)
-    for judge in range(N_PARTS - (n >= SOME_ROWS) - (n >= MANY_ROWS)):
-        # Every distinct row is on one side alone: a row must not be a case of its own.
-        judges, others = np.flatnonzero(part == judge), np.flatnonzero(part != judge)
-        if len(np.unique(sample.y[others])) < 2 or not len(judges):
-            continue
-        weight = sample.weight
-        rules = GrownRules(
-            _core.grow_rules(sample.part(others.astype(np.int32), weight[others]), options, report),
-            ground.facts.n_categories,
-        )
-        found.append(_judged_part(rules, root, ground, judges, others, weight[others], int(settings.n_cases)))
-        found[-1] = replace(found[-1], weight=sample.weight[judges])
+    found = [
+        _judged_part(part, root, ground, n_most)
+        for part in parts
+        if len(part["other"]) and len(np.unique(sample.y[part["fit"]])) > 1
+    ]
     if not found:
         return None
     return Judged(*(np.concatenate([getattr(own, name) for own in found]) for name in Judged.__dataclass_fields__))
 
 
-def _judged_part(
-    rules: GrownRules, root: FuzzyTree, ground: Ground, judges: Any, others: Any, weight: Floats, n_most: int
-) -> Judged:
+def _judged_part(part: dict[str, Any], root: FuzzyTree, ground: Ground, n_most: int) -> Judged:
     """Some rows by rules and cases of the others."""
-    sample, threads = ground.sample, n_threads(ground.settings.n_jobs)
-    x, y, profile, n_classes = sample.x, sample.y, root.profile, ground.facts.n_classes
-    score = np.empty((len(judges), n_classes))
-    judged = np.ascontiguousarray(x[judges])
+    sample, threads, facts = ground.sample, n_threads(ground.settings.n_jobs), ground.facts
+    x, profile, others = sample.x, root.profile, part["fit"]
+    judges = part["other"]
+    judged, score = np.ascontiguousarray(x[judges]), np.empty((len(judges), facts.n_classes))
+    rules = GrownRules(part, facts.n_categories)
     rules.scores.scores(judged, threads, score)
     evidence = rules.evidence_by_column(x[others[:_MEASURED_ROWS]], threads)
     kept = others[: CANDIDATES * n_most]
     cases = Cases(
         row=np.ascontiguousarray(x[kept]),
-        label=y[kept],
-        weight=weight[: len(kept)],
+        label=sample.y[kept],
+        weight=sample.weight[kept],
         place=np.full(len(kept), -1),
         centre=profile.mean[0].copy(),
         per_unit=_per_unit(evidence, profile.total_variance),
-        n_categories=ground.facts.n_categories,
+        n_categories=facts.n_categories,
         strength=np.ones(len(N_NEAREST)),
-        usual=np.zeros(n_classes),
+        usual=np.zeros(facts.n_classes),
     )
     cases = condensed(with_learned_distance(cases, threads), n_most, threads)
     votes = cases.votes(judged, n_threads=threads)
-    return Judged(score - score.mean(axis=1, keepdims=True), votes, y[judges], np.ones(len(judges)))
+    return Judged(score - score.mean(axis=1, keepdims=True), votes, sample.y[judges], sample.weight[judges])
 
 
 def _per_unit(evidence: Floats, variance: Floats) -> Floats:
@@ -252,13 +238,6 @@ def _per_unit(evidence: Floats, variance: Floats) -> Floats:
     mean = evidence.mean()
     relative = np.maximum(evidence / mean, LEAST_EVIDENCE) if mean > 0 else np.ones_like(evidence)
     return np.where(variance >= COUNTS_NOTHING, 0.0, np.sqrt(relative / variance))
-
-
-def parts_of(y: Ints, n_parts: int) -> Ints:
-    """The part of each row of a sample, whose order is random: in turn, class by class."""
-    part = np.empty(len(y), dtype=np.int32)
-    part[np.argsort(y, kind="stable")] = np.arange(len(y)) % n_parts
-    return part
 
 
 def fitted_votes(judged: Judged, base: Floats) -> tuple[CaseChoice, Floats]:
