@@ -72,14 +72,13 @@ void write_grids(const rules::LearnedGrids& learned, std::size_t n_classes, nb::
   out["grid_log"] = log;
 }
 
-// What was learned without some rows of the sample.
-nb::dict held_out(const rules::HeldOut& own, std::size_t n_classes) {
-  nb::dict out = chains(own.rules);
-  out["weight"] = to_numpy(std::vector<double>(own.weight), {own.rules.size(), n_classes});
-  out["prior"] = vector_of(own.prior);
-  out["fit"] = vector_of(std::vector<std::int32_t>(own.fit.begin(), own.fit.end()));
-  out["other"] = vector_of(std::vector<std::int32_t>(own.other.begin(), own.other.end()));
-  write_grids(own.grids, n_classes, out);
+nb::dict learned_arrays(rules::LearnedRules learned, std::size_t n_classes) {
+  const std::size_t n_rules = learned.rules.size();
+  nb::dict out = chains(learned.rules);
+  out["weight"] = to_numpy(std::move(learned.weight), {n_rules, n_classes});
+  out["prior"] = vector_of(learned.prior);
+  out["ridge"] = vector_of(learned.ridge);
+  write_grids(learned.grids, n_classes, out);
   return out;
 }
 
@@ -92,10 +91,16 @@ nb::dict grow_rules(const Sample& sample, const RuleOptions& options, const nb::
   require(options.curves_only.empty() || options.curves_only.size() == sample.n_columns,
           "curves_only needs one number per column of X.");
   auto monitor = python_monitor(report);
+  const auto n_classes = static_cast<std::size_t>(sample.n_classes);
   const auto prune = [&](const std::vector<rules::HeldOut>& tried) {
     nb::gil_scoped_acquire gil;
     nb::list parts;
-    for (const rules::HeldOut& own : tried) parts.append(held_out(own, static_cast<std::size_t>(sample.n_classes)));
+    for (const rules::HeldOut& own : tried) {
+      nb::dict part = learned_arrays(own.learned, n_classes);
+      part["fit"] = vector_of(std::vector<std::int32_t>(own.fit.begin(), own.fit.end()));
+      part["other"] = vector_of(std::vector<std::int32_t>(own.other.begin(), own.other.end()));
+      parts.append(part);
+    }
     return nb::cast<double>(judge(parts));
   };
   rules::LearnedRules learned;
@@ -103,20 +108,17 @@ nb::dict grow_rules(const Sample& sample, const RuleOptions& options, const nb::
     nb::gil_scoped_release no_gil;
     learned = rules::grow_rules(sample, options, monitor, judge.is_none() ? rules::Judge{} : rules::Judge{prune});
   }
-  const std::size_t n_rules = learned.rules.size();
-  nb::dict out = chains(learned.rules);
-  out["weight"] = to_numpy(std::move(learned.weight), {n_rules, static_cast<std::size_t>(sample.n_classes)});
-  out["prior"] = vector_of(learned.prior);
-  out["ridge"] = vector_of(learned.ridge);
-  out["n_grown"] = learned.n_grown;
-  out["n_averaged"] = learned.n_averaged;
-  out["divergence"] = learned.divergence;
   nb::list choices;
   for (const rules::Choice& choice : learned.choices)
     choices.append(nb::make_tuple(choice.loss, choice.start == 0 ? "linear" : "empty", choice.n_rules, choice.ridge,
                                   choice.scale));
+  const std::size_t n_grown = learned.n_grown, n_averaged = learned.n_averaged;
+  const double divergence = learned.divergence;
+  nb::dict out = learned_arrays(std::move(learned), n_classes);
+  out["n_grown"] = n_grown;
+  out["n_averaged"] = n_averaged;
+  out["divergence"] = divergence;
   out["choices"] = choices;
-  write_grids(learned.grids, static_cast<std::size_t>(sample.n_classes), out);
   return out;
 }
 

@@ -32,7 +32,8 @@ double neighbour_loss(const Vicinity& vicinity, const double* at, double n_behin
   std::fill_n(slope, 1 + d, 0.0);
   double loss = 0;
   for (std::size_t first = 0; first < vicinity.n_rows; first += n_together) {
-    const std::size_t n_rows = std::min(n_together, vicinity.n_rows - first), from = first * n_near, n = n_rows * n_near;
+    const std::size_t n_rows = std::min(n_together, vicinity.n_rows - first), from = first * n_near,
+                      n = n_rows * n_near;
     std::copy_n(vicinity.log_weight + from, n, power.begin());
     for (std::size_t j = 0; j < d; ++j) {
       const double* away = vicinity.away + j * n_pairs + from;

@@ -119,20 +119,6 @@ std::vector<GridTerm> with_maps(std::vector<GridTerm> terms, const std::vector<B
 
 std::size_t most_maps(const GridOptions& options) { return static_cast<std::size_t>(std::max(options.max_maps, 0)); }
 
-// What was learned so far: terms, and what they add.
-struct Boosted {
-  std::vector<GridTerm> terms;
-  std::vector<GridTable> tables;
-
-  // tables: of all terms; none: the terms add nothing, but may get main effects of later maps.
-  void add(const std::vector<GridTerm>& more, std::vector<GridTable> own, std::size_t n_channels) {
-    for (std::size_t t = 0; t < more.size(); ++t) {
-      tables.push_back(own.empty() ? GridTable(more[t].n_cells() * n_channels, 0.0) : std::move(own[t]));
-      terms.push_back(more[t]);
-    }
-  }
-};
-
 // Chooses on rows to fit and others, which validate: curves or not, which maps, how many rounds, how coarse.
 class GridChoice {
  public:
@@ -157,11 +143,6 @@ class GridChoice {
   void apply_choice() {
     const bool is_used = !chosen_.tables.empty();
     restore(with_maps(is_used ? curves_ : std::vector<GridTerm>{}, columns_, chosen_.pairs), chosen_.tables);
-  }
-
-  // Adds what was chosen, as it was learned on the rows to fit.
-  void add_choice(Boosted& to) const {
-    to.add(with_maps(curves_, columns_, chosen_.pairs), chosen_.tables, fit_.n_channels);
   }
 
  private:
@@ -567,6 +548,12 @@ std::vector<GridStage> stages_of(const std::vector<BinnedColumn>& columns, const
   return {first, last};
 }
 
+// What was learned so far: terms, and what they add.
+struct Boosted {
+  std::vector<GridTerm> terms;
+  std::vector<GridTable> tables;
+};
+
 // Boosts the curves and maps of a plan from the probabilities of the rows, as far as the plan went, and changes these.
 void boost_stage(const std::vector<BinnedColumn>& columns, const GridStage& stage, const GridPlan& plan, bool is_last,
                  GridRows& rows, const Tuning& tuning, ThreadPool& pool, Boosted& to) {
@@ -589,7 +576,25 @@ void boost_stage(const std::vector<BinnedColumn>& columns, const GridStage& stag
       apply(rows, terms, tables, pool);
     }
   }
-  to.add(terms, std::move(tables), rows.n_channels);
+  for (std::size_t t = 0; t < terms.size(); ++t) {  // curves that are not used may get main effects of later maps
+    to.tables.push_back(plan.is_used ? std::move(tables[t]) : GridTable(terms[t].n_cells() * rows.n_channels, 0.0));
+    to.terms.push_back(terms[t]);
+  }
+}
+
+// The curves and maps of all plans, as models have them.
+LearnedGrids boosted(const Sample& sample, const GridPlans& chosen, GridRows rows, const Tuning& tuning,
+                     ThreadPool& pool) {
+  Boosted found;
+  for (std::size_t k = 0; k < chosen.stages.size(); ++k)
+    boost_stage(chosen.columns, chosen.stages[k], chosen.plans[k], k + 1 == chosen.stages.size(), rows, tuning, pool,
+                found);
+  return GridWriter(chosen.columns, found.terms, std::move(found.tables), rows, sample.n_classes).written();
+}
+
+// The most rows that curves and maps are chosen on, on either side.
+std::size_t most_choice_rows(const Sample& sample, const Tuning& tuning) {
+  return std::max(tuning.grid_choice_work / n_channels(sample.n_classes), tuning.grid_least_rows);
 }
 
 }  // namespace
@@ -599,51 +604,49 @@ bool GridPlans::is_any_used() const {
 }
 
 GridPlans choose_grids(const Sample& sample, const WeightedRules& validated, const std::vector<Row>& fit,
-                       const std::vector<Row>& other, const GridOptions& options, bool wants_held_out,
-                       const Tuning& tuning, ThreadPool& pool) {
+                       const std::vector<Row>& other, const GridOptions& options, const Tuning& tuning,
+                       ThreadPool& pool) {
   GridPlans out{bin_columns(sample, tuning, pool)};
   out.n_validating = other.size();
   if (out.columns.empty()) return out;
-  const std::vector<BinnedColumn>& columns = out.columns;
-  const std::vector<double> used = worth_in_rules(sample, columns, validated);
-  const std::size_t n_most = std::max(tuning.grid_choice_work / n_channels(sample.n_classes), tuning.grid_least_rows);
-  const ChoiceRows rows = choice_rows(sample, fit, other, n_most, tuning);
+  const std::vector<double> used = worth_in_rules(sample, out.columns, validated);
+  const ChoiceRows rows = choice_rows(sample, fit, other, most_choice_rows(sample, tuning), tuning);
   out.n_validating = std::min(other.size(), rows.other.size());
   const auto rows_of = [&](const std::vector<Row>& own) {
-    return grid_rows(sample, columns, own, chances(sample, validated, own, pool), pool);
+    return grid_rows(sample, out.columns, own, chances(sample, validated, own, pool), pool);
   };
   GridRows fitted = rows_of(rows.fit), validating = rows_of(rows.other);
-  out.stages = stages_of(columns, fitted, used, options, tuning, pool);
-  Boosted found;
+  out.stages = stages_of(out.columns, fitted, used, options, tuning, pool);
   for (GridStage& stage : out.stages) {
     if (!out.plans.empty()) stage.max_maps = most_maps(options) - out.plans.front().pairs.size();
-    GridChoice choice(columns, stage, fitted, validating, used, tuning, pool);
+    GridChoice choice(out.columns, stage, fitted, validating, used, tuning, pool);
     out.plans.push_back(choice.run());
     if (out.plans.size() < out.stages.size()) choice.apply_choice();
-    if (wants_held_out) choice.add_choice(found);
     out.log.insert(out.log.end(), choice.log().begin(), choice.log().end());
   }
-  if (wants_held_out && out.is_any_used())
-    out.held_out = GridWriter(columns, found.terms, std::move(found.tables), fitted, sample.n_classes).written();
   return out;
 }
 
 LearnedGrids learn_grids(const Sample& sample, GridPlans chosen, const WeightedRules& last, const Tuning& tuning,
                          ThreadPool& pool) {
-  LearnedGrids none;
-  none.log = chosen.log;
-  if (!chosen.is_any_used()) return none;
-  std::vector<BinnedColumn>& columns = chosen.columns;
-  const std::size_t n_most = std::max(tuning.grid_work / n_channels(sample.n_classes), tuning.grid_least_rows);
-  std::vector<Row> rows(std::min(sample.n_rows, n_most));
-  std::iota(rows.begin(), rows.end(), Row{0});
-  GridRows all = first_grid_rows(sample, columns, rows.size(), chances(sample, last, rows, pool));
-  Boosted found;
-  for (std::size_t k = 0; k < chosen.stages.size(); ++k)
-    boost_stage(columns, chosen.stages[k], chosen.plans[k], k + 1 == chosen.stages.size(), all, tuning, pool, found);
-  LearnedGrids written = GridWriter(columns, found.terms, std::move(found.tables), all, sample.n_classes).written();
-  written.log = std::move(chosen.log);
-  return written;
+  LearnedGrids out;
+  if (chosen.is_any_used()) {
+    const std::size_t n_most = std::max(tuning.grid_work / n_channels(sample.n_classes), tuning.grid_least_rows);
+    std::vector<Row> rows(std::min(sample.n_rows, n_most));
+    std::iota(rows.begin(), rows.end(), Row{0});
+    GridRows all = first_grid_rows(sample, chosen.columns, rows.size(), chances(sample, last, rows, pool));
+    out = boosted(sample, chosen, std::move(all), tuning, pool);
+  }
+  out.log = std::move(chosen.log);
+  return out;
+}
+
+LearnedGrids learn_grids_on(const Sample& sample, const GridPlans& chosen, std::vector<Row> rows,
+                            const WeightedRules& rules, const Tuning& tuning, ThreadPool& pool) {
+  if (!chosen.is_any_used()) return {};
+  rows.resize(std::min(rows.size(), most_choice_rows(sample, tuning)));
+  return boosted(sample, chosen, grid_rows(sample, chosen.columns, rows, chances(sample, rules, rows, pool), pool),
+                 tuning, pool);
 }
 
 }  // namespace ferl::rules

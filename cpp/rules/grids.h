@@ -60,20 +60,23 @@ struct GridPlans {
   std::vector<GridStage> stages = {};
   std::vector<GridPlan> plans = {};
   std::vector<std::pair<std::string, double>> log = {};
-  LearnedGrids held_out = {};    // without the rows that validate, if wanted
   std::size_t n_validating = 0;  // the first ones of `other`
 
   bool is_any_used() const;
 };
 
 // validated: rules of a path on `fit`, rows of the sample, which none of `other` belongs to; their weights were fitted
-// on `fit`. wants_held_out: also returns the curves and maps that were chosen as they were learned without these rows.
+// on `fit`.
 GridPlans choose_grids(const Sample& sample, const WeightedRules& validated, const std::vector<Row>& fit,
-                       const std::vector<Row>& other, const GridOptions& options, bool wants_held_out,
-                       const Tuning& tuning, ThreadPool& pool);
+                       const std::vector<Row>& other, const GridOptions& options, const Tuning& tuning,
+                       ThreadPool& pool);
 
 // last: the rules that the model has.
 LearnedGrids learn_grids(const Sample& sample, GridPlans chosen, const WeightedRules& last, const Tuning& tuning,
                          ThreadPool& pool);
+
+// The same on some rows alone, for rules that were fitted on them.
+LearnedGrids learn_grids_on(const Sample& sample, const GridPlans& chosen, std::vector<Row> rows,
+                            const WeightedRules& rules, const Tuning& tuning, ThreadPool& pool);
 
 }  // namespace ferl::rules

@@ -80,18 +80,6 @@ LearnedRules learned(const Path& path, const Pruned& pruned, double ridge, int n
   return out;
 }
 
-// The rules of the path of a part that validated, with the weights of the best choice.
-struct ValidatedRules {
-  std::vector<Rule> rules = {};
-  std::vector<double> weight = {}, prior = {};
-
-  ValidatedRules(const Task& task, const Choices& choices, std::size_t fold) {
-    const Weights& own = choices.weights[fold];
-    for (std::size_t k = 0; k < own.v.size() / task.n_channels(); ++k) rules.push_back(choices.paths[fold]->rule(k));
-    weight = per_class(own.v, task.n_classes()), prior = per_class(own.b, task.n_classes());
-  }
-};
-
 std::vector<Row> fitted_rows(const PathRows& rows) {
   return {rows.row.begin(), rows.row.begin() + static_cast<std::ptrdiff_t>(rows.n_fit)};
 }
@@ -103,40 +91,23 @@ std::vector<Row> other_rows(const PathRows& rows) {
 
 // Curves and maps behind the rules, chosen if one path was validated: its residuals are available for rows that its
 // rules were not fitted on.
-GridPlans chosen_grids(const Task& task, const Choices& choices, const RuleOptions& options, bool wants_held_out) {
-  if (!choices.followed() || options.max_maps < 0 || options.words || task.n_classes() < 2) return {};
-  const PathRows& rows = choices.followed()->rows();
-  const ValidatedRules own(task, choices, 0);
-  return choose_grids(task.sample, {own.rules, own.weight, own.prior}, fitted_rows(rows), other_rows(rows),
+GridPlans chosen_grids(const Task& task, const Choices& choices, const RuleOptions& options) {
+  const int n_classes = task.n_classes();
+  if (!choices.followed() || options.max_maps < 0 || options.words || n_classes < 2) return {};
+  const Path& path = *choices.followed();
+  const Weights& weights = choices.weights.front();
+  std::vector<Rule> rules;
+  for (std::size_t k = 0; k < weights.v.size() / task.n_channels(); ++k) rules.push_back(path.rule(k));
+  const std::vector<double> weight = per_class(weights.v, n_classes), prior = per_class(weights.b, n_classes);
+  return choose_grids(task.sample, {rules, weight, prior}, fitted_rows(path.rows()), other_rows(path.rows()),
                       {options.max_conditions == 1 ? 0 : options.max_maps, options.monotone, options.curves_only},
-                      wants_held_out, task.tuning, task.pool);
+                      task.tuning, task.pool);
 }
 
-// What was learned without the rows of each part that validated. Rules whose validation tried several scales of their
-// weights have the best one. source: the row that each row of the task's sample comes from; empty: itself.
-std::vector<HeldOut> held_out(const Task& task, const Choices& choices, const GridPlans& grids,
-                              const std::vector<Row>& source = {}) {
-  std::vector<HeldOut> out;
-  for (std::size_t fold = 0; fold < choices.weights.size(); ++fold) {
-    const PathRows& rows = choices.paths[fold]->rows();
-    ValidatedRules own(task, choices, fold);
-    HeldOut part{fitted_rows(rows),     other_rows(rows),     std::move(own.rules),
-                 std::move(own.weight), std::move(own.prior), {}};
-    for (double& weight : part.weight) weight *= choices.tried.front().scale;
-    if (!grids.columns.empty()) {
-      part.grids = grids.held_out;
-      part.other.resize(grids.n_validating);
-      for (std::size_t c = 0; c < part.grids.prior.size(); ++c) part.prior[c] += part.grids.prior[c];
-    }
-    for (std::vector<Row>* some : {&part.fit, &part.other}) {
-      if (source.empty()) continue;
-      for (Row& i : *some) i = source[i];
-      std::sort(some->begin(), some->end());
-      some->erase(std::unique(some->begin(), some->end()), some->end());
-    }
-    out.push_back(std::move(part));
-  }
-  return out;
+// The constant of curves and maps goes into the prior.
+void add_grids(LearnedGrids grids, LearnedRules& out) {
+  out.grids = std::move(grids);
+  for (std::size_t c = 0; c < out.grids.prior.size(); ++c) out.prior[c] += out.grids.prior[c];
 }
 
 // Inner validation and the path on all rows, of one seed.
@@ -148,13 +119,49 @@ struct Grown {
   std::size_t max_rules;  // that pruning leaves
 };
 
-// Fewer rules that give nearly the same answers, by the part of them that inner validation chose.
-Pruned pruned(const Grown& from, const Task& task, const RuleOptions& options) {
-  const Choice& best = from.chosen.front();
+// Fewer rules that give nearly the same answers. best: the choice of inner validation.
+Pruned pruned(const Path& path, const Weights& weights, const Choice& best, std::size_t max_rules, const Task& task,
+              const RuleOptions& options) {
   const double ridge = best.ridge / (best.scale * best.scale);  // of weights that are larger by the scale
   const double tolerance = std::min(options.prune, task.tuning.prune_nats / static_cast<double>(task.sample.n_rows));
-  const PruneOptions own{tolerance, from.max_rules, options.min_rule_worth, ridge};
-  return prune(from.path->fit_rows(), from.path->columns(), from.weights, own, task.tuning, task.pool);
+  const PruneOptions own{tolerance, max_rules, options.min_rule_worth, ridge};
+  return prune(path.fit_rows(), path.columns(), weights, own, task.tuning, task.pool);
+}
+
+Pruned pruned(const Grown& from, const Task& task, const RuleOptions& options) {
+  return pruned(*from.path, from.weights, from.chosen.front(), from.max_rules, task, options);
+}
+
+// The models that inner validation has learned without the rows of each part that validated, pruned as the model will
+// be. source: the row that each row of the task's sample comes from; empty: itself.
+std::vector<HeldOut> held_out(const Task& task, const Choices& choices, const GridPlans& grids,
+                              const RuleOptions& options, const std::vector<Row>& source = {}) {
+  const Choice& best = choices.tried.front();
+  std::vector<HeldOut> out;
+  for (std::size_t fold = 0; fold < choices.weights.size(); ++fold) {
+    const Path& followed = *choices.paths[fold];
+    HeldOut part{fitted_rows(followed.rows()), other_rows(followed.rows()), {}};
+    const Weights weights = scaled(choices.weights[fold], best.scale);
+    Path path(task, part.fit, {}, starts(task.tuning)[best.start], options.seed, &followed);
+    path.set_linear_ridge(choices.linear_ridge);
+    path.take_over(weights.v.size() / task.n_channels());
+    const Pruned left = pruned(path, weights, best, options.max_rules, task, options);
+    LearnedRules& own = part.learned = learned(path, left, best.ridge, task.n_classes());
+    if (!grids.columns.empty()) {
+      add_grids(
+          learn_grids_on(task.sample, grids, part.fit, {own.rules, own.weight, own.prior}, task.tuning, task.pool),
+          own);
+      part.other.resize(grids.n_validating);
+    }
+    for (std::vector<Row>* some : {&part.fit, &part.other}) {
+      if (source.empty()) continue;
+      for (Row& i : *some) i = source[i];
+      std::sort(some->begin(), some->end());
+      some->erase(std::unique(some->begin(), some->end()), some->end());
+    }
+    out.push_back(std::move(part));
+  }
+  return out;
 }
 
 // The number of paths to average: one path follows the noise of the rows that it was grown on. Small tables have one
@@ -198,7 +205,7 @@ std::vector<HeldOut> held_out_whole(const Task& task, const RowsApart& apart, co
   if (whole.group.empty()) whole.group.assign(apart.source.begin(), apart.source.end());
   const Task own{whole, task.grid, task.tuning, task.pool, task.max_conditions, task.monotone, task.single_words};
   const Choices choices = choose(own, std::max(task.tuning.grown_rules, options.max_rules), options.seed, 0);
-  return held_out(own, choices, chosen_grids(own, choices, options, true), apart.source);
+  return held_out(own, choices, chosen_grids(own, choices, options), options, apart.source);
 }
 
 // turn: each turn of the effort has a different seed and cuts the rows into different parts.
@@ -255,14 +262,14 @@ LearnedRules grow_rules(const Sample& merged, const RuleOptions& options, Monito
 
   Grown found = grown(task, options, 0, growing);
   if (options.effort > 1) add_turns(found, task, options, growing);
-  GridPlans grids = chosen_grids(task, found.choices, options, static_cast<bool>(judge));
+  GridPlans grids = chosen_grids(task, found.choices, options);
   RuleOptions last = options;
-  if (judge) last.prune = judge(apart ? held_out_whole(task, *apart, options) : held_out(task, found.choices, grids));
+  if (judge)
+    last.prune = judge(apart ? held_out_whole(task, *apart, options) : held_out(task, found.choices, grids, options));
   const Pruned left = pruned(found, task, last);
 
   LearnedRules out = learned(*found.path, left, found.chosen.front().ridge, sample.n_classes);
-  out.grids = learn_grids(sample, std::move(grids), {out.rules, out.weight, out.prior}, options.tuning, pool);
-  for (std::size_t c = 0; c < out.grids.prior.size(); ++c) out.prior[c] += out.grids.prior[c];
+  add_grids(learn_grids(sample, std::move(grids), {out.rules, out.weight, out.prior}, options.tuning, pool), out);
   out.n_averaged = found.chosen.size();
   out.choices = std::move(found.choices.tried);
   return out;

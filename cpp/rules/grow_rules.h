@@ -42,13 +42,10 @@ struct LearnedRules {
   LearnedGrids grids;           // curves and maps, whose constant is in the prior already
 };
 
-// Rules, curves and maps that inner validation has learned on some rows of the sample, and rows that they were not
-// learned from. No row is on both sides.
+// What inner validation has learned on some rows of the sample, and rows that it was not learned from.
 struct HeldOut {
   std::vector<Row> fit, other;
-  std::vector<Rule> rules;
-  std::vector<double> weight, prior;  // as those of LearnedRules
-  LearnedGrids grids;
+  LearnedRules learned;
 };
 
 // Returns the divergence that pruning may cost, by what inner validation has learned: one for each part that validated.

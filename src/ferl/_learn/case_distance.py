@@ -83,14 +83,16 @@ class Vicinity:
         scaled = replace(cases, per_unit=cases.per_unit * factor)
         scaled.__dict__["by_place"] = cases.by_place  # which does not depend on the factors
         rows, own = np.ascontiguousarray(cases.row[:n_rows]), cases.place_of_case[:n_rows, None]
-        _, start, order = cases.by_place
+        start = cases.by_place[1]
         near = scaled.nearest_places(rows, min(N_NEAR + 1, len(start) - 1), n_threads)[0]
+        away = np.empty((rows.shape[1], near.size))
+        cases.core.away(rows, near, away)
         total = np.bincount(cases.place_of_case, cases.weight)
         by_class = np.zeros((len(total), len(cases.usual)))
         np.add.at(by_class, (cases.place_of_case, cases.label), cases.weight)
         label, weight = cases.label[:n_rows], cases.weight[:n_rows]
         return cls(
-            away=cases.parts(rows, order[start[near]]).reshape(near.size, -1).T.copy(),
+            away=away,
             log_weight=np.where(near == own, -np.inf, np.log(total[near])),
             share=by_class[near, label[:, None]] / total[near],
             frequency=cases.frequency[label],
