@@ -15,7 +15,6 @@ import numpy as np
 from ferl import _core
 from ferl._models.cases import Cases
 from ferl._util.arrays import Floats
-from ferl._util.threads import one_blas_thread
 
 # Chosen on the calibration parts of 54 tables; decisions.md has what else was tried.
 HOLD_FACTORS = 3.0  # rows that hold the logarithm of each factor at 0
@@ -34,24 +33,23 @@ _DIGITS = 3  # behind the point, of the logarithm of a factor: rounding of sums 
 _MEAN_DECAY, _SQUARE_DECAY = 0.9, 0.99  # of Adam
 
 
-def with_learned_distance(cases: Cases, n_threads: int = 1) -> Cases:
+def with_learned_distance(cases: Cases, n_threads: int = 1, n_predicted: int = N_ROWS) -> Cases:
     """The cases, whose order is random, with factors for what each column counts in the distance."""
     some = cases.keep(np.arange(cases.n_cases) < N_SEARCHED)
     assert some is not None
     n_columns = cases.row.shape[1]
-    n_rows = min(N_ROWS, some.n_cases, MOST_CELLS // (N_NEAR * n_columns))
+    n_rows = min(n_predicted, some.n_cases, MOST_CELLS // (N_NEAR * n_columns))
     if n_rows < min(LEAST_ROWS, some.n_cases) or len(some.by_place[0]) <= _START:
         return cases
     at = np.zeros(1 + n_columns)  # logarithms: of s, and of the factor of each column
-    with one_blas_thread():
-        for k in range(N_ROUNDS):
-            vicinity = Vicinity.of(some, np.exp(at[1:]), n_rows, n_threads)
-            if k == 0:
-                usual = vicinity.usual_distance()
-                if usual == 0:
-                    return cases
-                at[0] = np.log(2 / usual)
-            at = vicinity.improved(at)
+    for k in range(N_ROUNDS):
+        vicinity = Vicinity.of(some, np.exp(at[1:]), n_rows, n_threads)
+        if k == 0:
+            usual = vicinity.usual_distance()
+            if usual == 0:
+                return cases
+            at[0] = np.log(2 / usual)
+        at = vicinity.improved(at)
     return replace(cases, per_unit=cases.per_unit * np.exp(np.round(at[1:], _DIGITS)))
 
 

@@ -2,19 +2,19 @@
 
 The inner validation of the rules decides. It has learned rules, curves and maps on a part of the rows, and they predict
 the others; the cases are rows of the same part, in a distance that begins with the evidence of these rules and is
-learned on this part. So neither rules nor cases nor their distance are learned from the rows that judge them. A scale for the scores of the rules and the
-strengths of the votes minimise the log-loss of these rows; cases are used if they lower it by more than its standard
-error.
+learned on this part. A scale for the scores of the rules and the strengths of the votes minimise the log-loss of the
+others; cases are used if they lower it by more than its standard error. Two parts may share their cases, which then are
+rows of neither.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import reduce
 from hashlib import blake2b
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
 
 from ferl._learn.case_distance import with_learned_distance
 from ferl._learn.ground import COUNTS_NOTHING, Ground
@@ -27,7 +27,7 @@ from ferl._models.settings import RuleSettings
 from ferl._models.tree import FuzzyTree
 from ferl._tables import with_derived
 from ferl._util.arrays import Floats, Ints
-from ferl._util.threads import n_threads, one_blas_thread
+from ferl._util.threads import n_threads
 
 # Chosen on calibration parts (ferl bench defaults-cases); all of them lie on a plateau.
 RIDGE = 2.0  # rows that hold the strengths of the votes at 0
@@ -36,10 +36,14 @@ PRUNE = 2.0  # times the divergence that pruning may cost: a quarter fewer rules
 LEAST_SCALE = 0.1  # of the rules' scores: rules that counted nothing could not be had back without the cases
 LEAST_GAIN = 1.0  # standard errors by which cases must lower the log-loss
 LEAST_ROWS = 20  # fewer rows judge nothing
+PARTS_TOGETHER = 2  # judged by the same cases: a distance is learned for both
+MANY_CLASSES = 4  # from this number on each part is judged apart: with fewer cases, classes have few
+N_PREDICTED = 200  # rows that a distance is learned from in inner validation, fewer than for the model: time
 CANDIDATES = 3  # rows for each case that is kept, among which they are chosen
 _BLOCK = 512  # rows that are judged by the cases that were kept before them
 _MEASURED_ROWS = 1024  # by which the evidence of columns, and the average of the votes, are measured
 _DIGITS = 4  # behind the point, of scale and strengths: rounding of sums must not show
+_MOST_STEPS, _LEAST_PART, _LEAST_SLOPE = 50, 1e-6, 1e-9  # of Newton's method; the slope a row
 
 
 class CaseJudge:
@@ -193,30 +197,30 @@ class Judged:
 
 
 def _judged(parts: list[dict[str, Any]], root: FuzzyTree, ground: Ground, n_most: int) -> Judged | None:
-    """The rows of all parts that judge, each by rules and cases of the other parts; None where there are too few rows."""
-    sample = ground.sample
-    if sample.n_rows < LEAST_ROWS:
+    """The rows of all parts that judge; None where there are too few rows."""
+    if ground.sample.n_rows < LEAST_ROWS:
         return None
-    found = [
-        _judged_part(part, root, ground, n_most)
-        for part in parts
-        if len(part["other"]) and len(np.unique(sample.y[part["fit"]])) > 1
-    ]
+    found: list[Judged] = []
+    n_together = PARTS_TOGETHER if ground.facts.n_classes < MANY_CLASSES else 1
+    for first in range(0, len(parts), n_together):
+        together = parts[first : first + n_together]
+        kept = reduce(np.intersect1d, [part["fit"] for part in together])
+        if len(np.unique(ground.sample.y[kept])) > 1:
+            found += _judged_parts(together, kept, root, ground, n_most)
     if not found:
         return None
     return Judged(*(np.concatenate([getattr(own, name) for own in found]) for name in Judged.__dataclass_fields__))
 
 
-def _judged_part(part: dict[str, Any], root: FuzzyTree, ground: Ground, n_most: int) -> Judged:
-    """Some rows by rules and cases of the others."""
-    sample, threads, facts = ground.sample, n_threads(ground.settings.n_jobs), ground.facts
-    x, profile, others = sample.x, root.profile, part["fit"]
-    judges = part["other"]
-    judged, score = np.ascontiguousarray(x[judges]), np.empty((len(judges), facts.n_classes))
-    rules = GrownRules(part, facts.n_categories)
-    rules.scores.scores(judged, threads, score)
-    evidence = rules.evidence_by_column(x[others[:_MEASURED_ROWS]], threads)
-    kept = others[: CANDIDATES * n_most]
+def _judged_parts(
+    parts: list[dict[str, Any]], kept: Ints, root: FuzzyTree, ground: Ground, n_most: int
+) -> list[Judged]:
+    """The rows of some parts, each by the rules without it, and by cases among the kept rows, which are of no part."""
+    sample, threads, facts, profile = ground.sample, n_threads(ground.settings.n_jobs), ground.facts, root.profile
+    x, rules = sample.x, [GrownRules(part, facts.n_categories) for part in parts]
+    measured = x[kept[:_MEASURED_ROWS]]
+    evidence = np.sum([own.evidence_by_column(measured, threads) for own in rules], axis=0)
+    kept = kept[: CANDIDATES * n_most]
     cases = Cases(
         row=np.ascontiguousarray(x[kept]),
         label=sample.y[kept],
@@ -228,9 +232,15 @@ def _judged_part(part: dict[str, Any], root: FuzzyTree, ground: Ground, n_most: 
         strength=np.ones(len(N_NEAREST)),
         usual=np.zeros(facts.n_classes),
     )
-    cases = condensed(with_learned_distance(cases, threads), n_most, threads)
-    votes = cases.votes(judged, n_threads=threads)
-    return Judged(score - score.mean(axis=1, keepdims=True), votes, sample.y[judges], sample.weight[judges])
+    cases = condensed(with_learned_distance(cases, threads, N_PREDICTED), n_most, threads)
+    found = []
+    for part, own in zip(parts, rules, strict=True):
+        judged, score = np.ascontiguousarray(x[part["other"]]), np.empty((len(part["other"]), facts.n_classes))
+        own.scores.scores(judged, threads, score)
+        score -= score.mean(axis=1, keepdims=True)
+        votes = cases.votes(judged, n_threads=threads)
+        found.append(Judged(score, votes, sample.y[part["other"]], sample.weight[part["other"]]))
+    return found
 
 
 def _per_unit(evidence: Floats, variance: Floats) -> Floats:
@@ -255,6 +265,12 @@ def fitted_votes(judged: Judged, base: Floats) -> tuple[CaseChoice, Floats]:
     # Rows may weigh less than one each: the penalties count rows.
     unit = weight * (len(y) / total)
 
+    hold = np.append(HOLD, np.full(judged.votes.shape[1], RIDGE))
+    rest, least = (
+        np.append(1.0, np.zeros(judged.votes.shape[1])),
+        np.append(LEAST_SCALE, np.zeros(judged.votes.shape[1])),
+    )
+
     def losses(at: Floats) -> tuple[Floats, Floats]:
         score = base + np.einsum("k,nkc->nc", at, towards)
         top = score.max(axis=1, keepdims=True)
@@ -262,24 +278,34 @@ def fitted_votes(judged: Judged, base: Floats) -> tuple[CaseChoice, Floats]:
         sums = power.sum(axis=1)
         return np.log(sums) + top[:, 0] - score[row, y], power / sums[:, None]
 
-    def value(at: Floats) -> tuple[float, Floats]:
-        loss, residual = losses(at)
-        residual[row, y] -= 1
-        away = np.append(at[0] - 1, at[1:])
-        hold = np.append(HOLD, np.full(len(at) - 1, RIDGE))
-        slope = np.einsum("n,nc,nkc->k", unit, residual, towards, optimize=False) + hold * away
-        return float(unit @ loss + (hold * away**2).sum() / 2), slope
+    def value(at: Floats) -> float:
+        return float((unit * losses(at)[0]).sum() + hold @ (at - rest) ** 2 / 2)
 
-    def fitted(most: float | None) -> Floats:
-        start = np.append(1.0, np.full(judged.votes.shape[1], 0.1 if most is None else 0.0))
-        bounds = [(LEAST_SCALE, None), *[(0, most)] * (len(start) - 1)]
-        with one_blas_thread():
-            found = minimize(value, start, jac=True, method="L-BFGS-B", bounds=bounds, tol=1e-12).x
-        return np.asarray(np.round(found, _DIGITS))
+    def fitted(n_free: int) -> Floats:
+        """The first ones by Newton's method, those at their bound left there while that is best; the others at rest."""
+        at, own = rest.copy(), towards[:, :n_free]
+        at[1:n_free] = 0.1
+        for _ in range(_MOST_STEPS):
+            chance = losses(at)[1]
+            mean = np.einsum("nc,nkc->nk", chance, own)
+            slope = (unit[:, None] * (mean - own[row, :, y])).sum(axis=0) + (hold * (at - rest))[:n_free]
+            beside = own - mean[:, :, None]
+            weighted = beside * (unit[:, None] * chance)[:, None]
+            curvature = np.einsum("nkc,nlc->kl", weighted, beside) + np.diag(hold[:n_free])
+            moves = np.flatnonzero((at[:n_free] > least[:n_free]) | (slope < 0))
+            if not np.abs(slope[moves]).max(initial=0) > _LEAST_SLOPE * len(y):
+                break
+            step, before, part = np.zeros_like(at), value(at), 1.0
+            step[moves] = np.linalg.solve(curvature[np.ix_(moves, moves)], slope[moves])
+            while value(np.maximum(at - part * step, least)) > before and part > _LEAST_PART:
+                part /= 2
+            at = np.maximum(at - part * step, least)
+        return np.asarray(np.round(at, _DIGITS))
 
-    found, alone = fitted(None), fitted(0.0)  # what the scale gains by itself is no gain of the cases
+    found, alone = fitted(len(rest)), fitted(1)  # what the scale gains by itself is no gain of the cases
     gained = losses(alone)[0] - losses(found)[0]
     gain = float(weight @ gained / total)
     error = float(np.sqrt((weight**2 * (gained - gain) ** 2).sum()) / total)
-    is_used = bool(found[1:].any()) and gain > LEAST_GAIN * error
+    n_equal = total**2 / float(weight @ weight)  # rows of equal weight that would judge as surely
+    is_used = bool(found[1:].any()) and gain > LEAST_GAIN * error and n_equal >= LEAST_ROWS
     return CaseChoice(is_used, gain, error, len(y), float(found[0]) if is_used else 1.0), found[1:]
