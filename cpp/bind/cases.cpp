@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cases/neighbour_loss.h"
 #include "core/walk.h"
 
 namespace ferl::python {
@@ -89,6 +90,35 @@ void BoundCases::nearest(const Matrix& x, int n_threads, OutIndices index, OutMa
   });
 }
 
+// What each column adds to the distance of rows from places, shape (n_columns, n_rows * n).
+void BoundCases::away(const Matrix& x, const Indices& place, OutMatrix out) const {
+  check(x);
+  const std::size_t n_rows = x.shape(0), n = place.shape(1), n_pairs = n_rows * n;
+  require(place.shape(0) == n_rows && out.shape(0) == cases_.n_columns() && out.shape(1) == n_pairs,
+          "place must have a line for each row of X, and out the shape (n_columns, n_rows * n).");
+  require(std::all_of(place.data(), place.data() + n_pairs,
+                      [&](std::int32_t own) { return own >= 0 && static_cast<std::size_t>(own) < cases_.n_places(); }),
+          "Every place must be at least 0 and below the number of places.");
+  const MatrixView rows = view(x);
+  for (std::size_t i = 0; i < n_rows; ++i)
+    cases_.away(rows.row(i), rows.column_stride, place.data() + i * n, n, out.data() + i * n, n_pairs);
+}
+
+namespace {
+
+// away: shape (n_columns, n_rows * n_near); log_weight and share: (n_rows, n_near).
+double loss_of_neighbours(const CMatrix& away, const CMatrix& log_weight, const CMatrix& share, const Vector& frequency,
+                          const Vector& weight, const Vector& at, double n_behind, OutVector slope) {
+  const std::size_t n = log_weight.shape(0), n_near = log_weight.shape(1), d = away.shape(0);
+  require(n_near > 0 && away.shape(1) == n * n_near && share.shape(0) == n && share.shape(1) == n_near &&
+              frequency.shape(0) == n && weight.shape(0) == n && at.shape(0) == 1 + d && slope.shape(0) == 1 + d,
+          "The arrays must have the same rows, places and columns.");
+  return neighbour_loss({n, n_near, d, away.data(), log_weight.data(), share.data(), frequency.data(), weight.data()},
+                        at.data(), n_behind, slope.data());
+}
+
+}  // namespace
+
 void bind_cases(nb::module_& m) {
   nb::class_<BoundCases>(m, "Cases")
       .def(nb::init<const CMatrix&, const Codes&, const Codes&, const Vector&, const Vector&, const Vector&,
@@ -96,7 +126,10 @@ void bind_cases(nb::module_& m) {
            "row"_a, "start"_a, "label"_a, "weight"_a, "centre"_a, "per_unit"_a, "n_categories"_a, "frequency"_a,
            "n_nearest"_a, "strength"_a)
       .def("votes", &BoundCases::votes, "x"_a, "others_alone"_a, "n_threads"_a, "out"_a.noconvert())
-      .def("nearest", &BoundCases::nearest, "x"_a, "n_threads"_a, "index"_a.noconvert(), "distance"_a.noconvert());
+      .def("nearest", &BoundCases::nearest, "x"_a, "n_threads"_a, "index"_a.noconvert(), "distance"_a.noconvert())
+      .def("away", &BoundCases::away, "x"_a, "place"_a, "out"_a.noconvert());
+  m.def("neighbour_loss", &loss_of_neighbours, "away"_a, "log_weight"_a, "share"_a, "frequency"_a, "weight"_a, "at"_a,
+        "n_behind"_a, "slope"_a.noconvert());
 }
 
 }  // namespace ferl::python

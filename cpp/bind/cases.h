@@ -17,6 +17,7 @@ class BoundCases {
 
   void votes(const Matrix& x, bool others_alone, int n_threads, OutMatrix out) const;
   void nearest(const Matrix& x, int n_threads, OutIndices index, OutMatrix distance) const;
+  void away(const Matrix& x, const Indices& place, OutMatrix out) const;
 
  private:
   Cases cases_;

@@ -72,32 +72,53 @@ void write_grids(const rules::LearnedGrids& learned, std::size_t n_classes, nb::
   out["grid_log"] = log;
 }
 
-nb::dict grow_rules(const Sample& sample, const RuleOptions& options, const nb::object& report) {
+nb::dict learned_arrays(rules::LearnedRules learned, std::size_t n_classes) {
+  const std::size_t n_rules = learned.rules.size();
+  nb::dict out = chains(learned.rules);
+  out["weight"] = to_numpy(std::move(learned.weight), {n_rules, n_classes});
+  out["prior"] = vector_of(learned.prior);
+  out["ridge"] = vector_of(learned.ridge);
+  write_grids(learned.grids, n_classes, out);
+  return out;
+}
+
+// judge: None, or a function that returns how far to prune, by what inner validation has learned.
+nb::dict grow_rules(const Sample& sample, const RuleOptions& options, const nb::object& report,
+                    const nb::object& judge) {
   check_words(options.words, sample);
   require(options.monotone.empty() || (options.monotone.size() == sample.n_columns && sample.n_classes == 2),
           "monotone needs one number per column of X, and two classes.");
   require(options.curves_only.empty() || options.curves_only.size() == sample.n_columns,
           "curves_only needs one number per column of X.");
   auto monitor = python_monitor(report);
+  const auto n_classes = static_cast<std::size_t>(sample.n_classes);
+  const auto prune = [&](const std::vector<rules::HeldOut>& tried) {
+    nb::gil_scoped_acquire gil;
+    nb::list parts;
+    for (const rules::HeldOut& own : tried) {
+      nb::dict part = learned_arrays(own.learned, n_classes);
+      part["fit"] = vector_of(std::vector<std::int32_t>(own.fit.begin(), own.fit.end()));
+      part["other"] = vector_of(std::vector<std::int32_t>(own.other.begin(), own.other.end()));
+      parts.append(part);
+    }
+    return nb::cast<double>(judge(parts));
+  };
   rules::LearnedRules learned;
   {
     nb::gil_scoped_release no_gil;
-    learned = rules::grow_rules(sample, options, monitor);
+    learned = rules::grow_rules(sample, options, monitor, judge.is_none() ? rules::Judge{} : rules::Judge{prune});
   }
-  const std::size_t n_rules = learned.rules.size();
-  nb::dict out = chains(learned.rules);
-  out["weight"] = to_numpy(std::move(learned.weight), {n_rules, static_cast<std::size_t>(sample.n_classes)});
-  out["prior"] = vector_of(learned.prior);
-  out["ridge"] = vector_of(learned.ridge);
-  out["n_grown"] = learned.n_grown;
-  out["n_averaged"] = learned.n_averaged;
-  out["divergence"] = learned.divergence;
   nb::list choices;
   for (const rules::Choice& choice : learned.choices)
     choices.append(nb::make_tuple(choice.loss, choice.start == 0 ? "linear" : "empty", choice.n_rules, choice.ridge,
                                   choice.scale));
+  const std::size_t n_grown = learned.n_grown, n_averaged = learned.n_averaged;
+  const double divergence = learned.divergence;
+  nb::dict out = learned_arrays(std::move(learned), n_classes);
+  out["n_grown"] = n_grown;
+  out["n_averaged"] = n_averaged;
+  out["divergence"] = divergence;
   out["choices"] = choices;
-  write_grids(learned.grids, static_cast<std::size_t>(sample.n_classes), out);
   return out;
 }
 
@@ -295,7 +316,7 @@ void bind_rules(nb::module_& m) {
            "min_rule_worth"_a = 0.0, "effort"_a = 1, "monotone"_a = std::vector<int>{}, "words"_a.none() = nb::none(),
            "curves_only"_a = std::vector<int>{}, "n_threads"_a = 1, "seed"_a = 0, "max_maps"_a = 25,
            "tuning"_a.none() = nb::none());
-  m.def("grow_rules", &grow_rules, "sample"_a, "options"_a, "report"_a.none());
+  m.def("grow_rules", &grow_rules, "sample"_a, "options"_a, "report"_a.none(), "judge"_a.none() = nb::none());
   m.def("stratified_parts", &stratified_parts, "sample"_a, "n_parts"_a, "turn"_a = 0);
   m.def("refit_rules", &refit_rules, "firing"_a, "target"_a, "weight"_a, "sign"_a, "ridge"_a, "offset"_a, "n_threads"_a,
         "is_packed"_a = false);

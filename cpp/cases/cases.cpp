@@ -48,15 +48,35 @@ Cases::Cases(std::vector<double> row, std::vector<std::int32_t> start, std::vect
   }
 }
 
+// The distance in units of a value from that of a place.
+double Cases::away(double value, std::size_t index, std::size_t j) const {
+  const double own = row_[index * n_columns() + j];
+  const double kept = is_missing(own) && units_of_.is_number(j) ? units_of_.centre(j) : own;
+  return units_of_.away(value, kept, j) * units_of_.per_unit()[j];
+}
+
+// One over the number of known columns that count: a column that does not changes nothing, known or not.
+double Cases::known_share(const double* x, std::ptrdiff_t stride) const {
+  std::size_t n_known = 0;
+  for (std::size_t j = 0; j < n_columns(); ++j)
+    n_known += units_of_.per_unit()[j] > 0 && !is_missing(x[static_cast<std::ptrdiff_t>(j) * stride]);
+  return 1.0 / static_cast<double>(std::max<std::size_t>(n_known, 1));
+}
+
 // The mean over the known columns that count of the distance in units.
 double Cases::distance(const double* x, std::ptrdiff_t stride, std::size_t index, double share) const {
-  const double* row = row_.data() + index * n_columns();
   double sum = 0;
-  for (std::size_t j = 0; j < n_columns(); ++j) {
-    const double kept = is_missing(row[j]) && units_of_.is_number(j) ? units_of_.centre(j) : row[j];
-    sum += units_of_.away(x[static_cast<std::ptrdiff_t>(j) * stride], kept, j) * units_of_.per_unit()[j];
-  }
+  for (std::size_t j = 0; j < n_columns(); ++j) sum += away(x[static_cast<std::ptrdiff_t>(j) * stride], index, j);
   return sum * share;
+}
+
+void Cases::away(const double* x, std::ptrdiff_t stride, const std::int32_t* place, std::size_t n, double* out,
+                 std::size_t out_stride) const {
+  const double share = known_share(x, stride);
+  for (std::size_t j = 0; j < n_columns(); ++j)
+    for (std::size_t k = 0; k < n; ++k)
+      out[j * out_stride + k] =
+          share * away(x[static_cast<std::ptrdiff_t>(j) * stride], static_cast<std::size_t>(place[k]), j);
 }
 
 bool Cases::is_equal(const double* x, std::ptrdiff_t stride, std::size_t index) const {
@@ -83,14 +103,11 @@ void Cases::find_nearest(const double* x, std::ptrdiff_t stride, std::size_t n, 
   const std::size_t n_wanted = std::min(n + (others_alone ? 1 : 0), n_places());
   const double least = nth_least(search.distance, n_places(), n_wanted, search.least);
   double size = 0;
-  std::size_t n_known = 0;
   for (std::size_t k = 0; k < units_of_.n_numbers(); ++k)
     if (!std::isnan(units[k])) size += std::abs(units[k]);
-  for (std::size_t j = 0; j < d; ++j)  // a column that does not count changes nothing, known or not
-    n_known += units_of_.per_unit()[j] > 0 && !is_missing(x[static_cast<std::ptrdiff_t>(j) * stride]);
   const double rounding = static_cast<double>(d + 8) * 0x1p-23;
   const double most = least + rounding * (2 * least + 2 * size);
-  const double share = 1.0 / static_cast<double>(std::max<std::size_t>(n_known, 1));
+  const double share = known_share(x, stride);
   search.near.clear();
   for (std::size_t i = 0; i < n_places(); ++i)
     if (!(search.distance[i] > most) && !(others_alone && is_equal(x, stride, i)))

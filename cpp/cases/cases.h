@@ -48,6 +48,11 @@ class Cases {
   // others_alone: without the place that has the values of the row, so that a training row does not see itself.
   void find_nearest(const double* x, std::ptrdiff_t stride, std::size_t n, bool others_alone, CaseSearch& search) const;
 
+  // What each column adds to the distance of a row from some places: column j to out[j * out_stride], one place after the
+  // other from there.
+  void away(const double* x, std::ptrdiff_t stride, const std::int32_t* place, std::size_t n, double* out,
+            std::size_t out_stride) const;
+
   // Evidence of the votes of the cases at the nearest places, [number of places][class]; the sum over the classes is zero.
   void vote(const double* x, std::ptrdiff_t stride, bool others_alone, CaseSearch& search, double* out) const;
 
@@ -55,6 +60,8 @@ class Cases {
   void add(const double* x, std::ptrdiff_t stride, CaseSearch& search, double* out) const;
 
  private:
+  double away(double value, std::size_t index, std::size_t j) const;
+  double known_share(const double* x, std::ptrdiff_t stride) const;
   double distance(const double* x, std::ptrdiff_t stride, std::size_t index, double share) const;
   bool is_equal(const double* x, std::ptrdiff_t stride, std::size_t index) const;
 

@@ -132,7 +132,8 @@ class InnerValidation {
   InnerValidation(const Task& task, std::size_t n_rows, int n_parts, int n_folds, std::uint64_t seed, int turn)
       : task_(task), tuning_(task.tuning), n_scales_(task.single_words ? tuning_.scales.size() : 1),
         starts_(starts(tuning_)), ridges_(ridges(task.sample, tuning_)), n_folds_(static_cast<std::size_t>(n_folds)),
-        paths_(starts_.size() * n_folds_), progress_(starts_.size()), linear_ridge_(ridges_.front()) {
+        paths_(starts_.size() * n_folds_), refits_(paths_.size()), progress_(starts_.size()),
+        linear_ridge_(ridges_.front()) {
     const auto part = stratified_parts(task.sample, n_rows, n_parts, turn);
     task_.pool.run(paths_.size(), true, [&](std::size_t p) {
       const std::size_t fold = p % n_folds_;
@@ -165,8 +166,9 @@ class InnerValidation {
     }
     std::stable_sort(tried_.begin(), tried_.end(), [](const Choice& a, const Choice& b) { return a.loss < b.loss; });
     const std::size_t best = tried_.front().start;
-    if (n_folds_ > 1) return {std::move(tried_), linear_ridge_};
-    return {std::move(tried_), linear_ridge_, std::move(paths_[best]), std::move(progress_[best].best_weights)};
+    Choices out{std::move(tried_), linear_ridge_, {}, std::move(progress_[best].best_weights)};
+    for (std::size_t fold = 0; fold < n_folds_; ++fold) out.paths.push_back(std::move(paths_[best * n_folds_ + fold]));
+    return out;
   }
 
  private:
@@ -178,8 +180,8 @@ class InnerValidation {
     double best_loss = kNotTried;
     std::optional<std::size_t> best_ridge = {};  // of the last size; none yet
     int n_bad = 0;
-    double least_loss = kNotTried;  // where there is one fold
-    Weights best_weights = {};      // that had this loss
+    double least_loss = kNotTried;           // of all sizes
+    std::vector<Weights> best_weights = {};  // [fold]: that had this loss
     bool is_done() const { return at == sizes.size(); }
     std::size_t size() const { return at == 0 ? 0 : sizes[at - 1]; }  // that was reached
     bool is_near(std::size_t ridge, std::size_t around) const {
@@ -204,14 +206,15 @@ class InnerValidation {
     Weights weights = path.weights();
     Refit refit = path.refit();
     Losses losses(ridges_.size(), std::vector<double>(n_scales_, kNotTried));
+    refits_[p].resize(ridges_.size());
     double best = kNotTried;
     for (std::size_t r = 0; r < ridges_.size(); ++r) {
       if (!progress.is_near(r, tuning_.ridges_around)) continue;
       refit.fit({ridges_[r], tuning_.choice_iterations, tuning_.choice_tolerance}, weights);
       for (std::size_t s = 0; s < n_scales_; ++s)
         losses[r][s] = path.validation_loss(s == 0 ? weights : scaled(weights, tuning_.scales[s]));
+      refits_[p][r] = weights;
       const double own = *std::min_element(losses[r].begin(), losses[r].end());
-      if (n_folds_ == 1 && own < progress.least_loss) progress.least_loss = own, progress.best_weights = weights;
       if (own > tuning_.worse * best) break;
       best = std::min(best, own);
     }
@@ -234,6 +237,12 @@ class InnerValidation {
       tried_.push_back(tried);
       if (tried_.back().loss < best.loss) best = tried_.back(), own.best_ridge = r;
     }
+    if (best.loss < own.least_loss) {
+      own.least_loss = best.loss;
+      own.best_weights.clear();
+      for (std::size_t fold = 0; fold < n_folds_; ++fold)
+        own.best_weights.push_back(std::move(refits_[s * n_folds_ + fold][*own.best_ridge]));
+    }
     if (own.at == 0 && starts_[s].linear) {
       linear_ridge_ = tuning_.linear_slack * best.ridge;
       for (std::size_t fold = 0; fold < n_folds_; ++fold) paths_[s * n_folds_ + fold]->set_linear_ridge(linear_ridge_);
@@ -251,6 +260,7 @@ class InnerValidation {
   std::vector<double> ridges_;
   std::size_t n_folds_;
   std::vector<std::unique_ptr<Path>> paths_;  // [start][fold]
+  std::vector<std::vector<Weights>> refits_;  // [start][fold], [ridge]: of the last size
   std::vector<Progress> progress_;            // [start]
   double weight_ = 0;                         // of all validation rows
   double linear_ridge_;
@@ -271,7 +281,7 @@ Choices choose(const Task& task, std::size_t max_rules, std::uint64_t seed, int 
   const int n_parts = std::min(folds.n_parts, static_cast<int>(n_units));
   if (n_parts < 2 || sample.n_classes < 2) {  // nothing to validate: few rules, and a strong ridge
     const double ridge = tuning.ridges[std::min<std::size_t>(1, tuning.ridges.size() - 1)];
-    return {{{0, 0, std::min<std::size_t>(max_rules, 8), ridge}}, ridge, nullptr};
+    return {{{0, 0, std::min<std::size_t>(max_rules, 8), ridge}}, ridge};
   }
   return InnerValidation(task, n, n_parts, std::min(n_parts, folds.n_folds), seed, turn).run(max_rules);
 }

@@ -31,9 +31,13 @@ std::vector<int> stratified_parts(const Sample& sample, std::size_t n_rows, int 
 struct Choices {
   std::vector<Choice> tried;  // the best first, never empty
   double linear_ridge;        // the best ridge for the linear rules alone
-  // The path of the best start, if only one path was validated: it is fitted on most rows and has found the rules.
-  std::unique_ptr<Path> path = nullptr;
-  Weights weights = {};  // of the best choice, for the first rules of that path
+  // The paths of the best start, one for each part that validates, and the weights of the best choice for the first
+  // rules of each; nothing if there was nothing to validate.
+  std::vector<std::unique_ptr<Path>> paths = {};
+  std::vector<Weights> weights = {};
+
+  // The path that has found the rules, if only one was validated: it is fitted on most rows.
+  const Path* followed() const { return paths.size() == 1 ? paths.front().get() : nullptr; }
 };
 
 Choices choose(const Task& task, std::size_t max_rules, std::uint64_t seed, int turn);

@@ -111,15 +111,6 @@ GridRows first_rows(const GridRows& rows, std::size_t n) {
 
 double total_weight(const GridRows& rows) { return std::accumulate(rows.weight.begin(), rows.weight.end(), 0.0); }
 
-// What validation has chosen, and what it has seen.
-struct Plan {
-  bool is_used = false;
-  Pairs pairs = {};
-  Reached curves = {}, maps = {};
-  double price = 0;  // of merging
-  std::vector<std::pair<std::string, double>> log = {};
-};
-
 std::vector<GridTerm> with_maps(std::vector<GridTerm> terms, const std::vector<BinnedColumn>& columns,
                                 const Pairs& pairs) {
   for (const auto& [a, b] : pairs) terms.push_back(map_of(columns, a, b));
@@ -128,32 +119,25 @@ std::vector<GridTerm> with_maps(std::vector<GridTerm> terms, const std::vector<B
 
 std::size_t most_maps(const GridOptions& options) { return static_cast<std::size_t>(std::max(options.max_maps, 0)); }
 
-// Curves that are boosted together with maps. A map has at least one column of these curves; its other one may be any
-// of the partners.
-struct Stage {
-  std::vector<GridTerm> curves;
-  std::vector<std::size_t> partners;  // binned columns, ascending
-  std::size_t max_maps;
-};
-
 // Chooses on rows to fit and others, which validate: curves or not, which maps, how many rounds, how coarse.
 class GridChoice {
  public:
-  GridChoice(const std::vector<BinnedColumn>& columns, const Stage& stage, GridRows& fit, GridRows& other,
+  GridChoice(const std::vector<BinnedColumn>& columns, const GridStage& stage, GridRows& fit, GridRows& other,
              const std::vector<double>& used, const Tuning& tuning, ThreadPool& pool)
       : columns_(columns), stage_(stage), curves_(stage.curves), fit_(fit), other_(other), used_(used), tuning_(tuning),
         pool_(pool), boost_(boost_options(total_weight(fit_), tuning)), first_p_(fit_.p), first_q_(other_.p) {}
 
-  Plan run() {
+  GridPlan run() {
     try_rules();
     try_curves();
     for (Pairs pairs = candidates(); !pairs.empty();) pairs = try_maps(pairs);
     chosen_ = simplest();
-    Plan plan{!chosen_.tables.empty(), chosen_.pairs, chosen_.curves, chosen_.maps};
+    GridPlan plan{!chosen_.tables.empty(), chosen_.pairs, chosen_.curves, chosen_.maps};
     if (plan.is_used) plan.price = try_merging(chosen_);
-    plan.log = std::move(log_);
     return plan;
   }
+
+  const std::vector<std::pair<std::string, double>>& log() const { return log_; }
 
   // Gives both rows the probabilities of what was chosen, for the next stage.
   void apply_choice() {
@@ -347,7 +331,7 @@ class GridChoice {
   }
 
   const std::vector<BinnedColumn>& columns_;
-  const Stage& stage_;
+  const GridStage& stage_;
   const std::vector<GridTerm>& curves_;
   GridRows &fit_, &other_;
   const std::vector<double>& used_;  // [binned column]: what it is worth in rules
@@ -544,12 +528,12 @@ ChoiceRows choice_rows(const Sample& sample, const std::vector<Row>& fit, const 
 
 // The curves of all columns, or of the best columns if there are hundreds, in one stage or two: columns that conditions
 // do not read come last, so that they explain only what the others leave over.
-std::vector<Stage> stages_of(const std::vector<BinnedColumn>& columns, const GridRows& rows,
-                             const std::vector<double>& used, const GridOptions& options, const Tuning& tuning,
-                             ThreadPool& pool) {
+std::vector<GridStage> stages_of(const std::vector<BinnedColumn>& columns, const GridRows& rows,
+                                 const std::vector<double>& used, const GridOptions& options, const Tuning& tuning,
+                                 ThreadPool& pool) {
   std::vector<std::size_t> own(columns.size());
   std::iota(own.begin(), own.end(), std::size_t{0});
-  Stage first{{}, {}, most_maps(options)}, last = first;
+  GridStage first{{}, {}, most_maps(options)}, last = first;
   for (const std::size_t j : best_columns(columns, std::move(own), rows, used, tuning.grid_columns, pool)) {
     const auto column = static_cast<std::size_t>(columns[j].bins.column);
     const bool is_last = !options.curves_only.empty() && options.curves_only[column];
@@ -571,7 +555,7 @@ struct Boosted {
 };
 
 // Boosts the curves and maps of a plan from the probabilities of the rows, as far as the plan went, and changes these.
-void boost_stage(const std::vector<BinnedColumn>& columns, const Stage& stage, const Plan& plan, bool is_last,
+void boost_stage(const std::vector<BinnedColumn>& columns, const GridStage& stage, const GridPlan& plan, bool is_last,
                  GridRows& rows, const Tuning& tuning, ThreadPool& pool, Boosted& to) {
   const BoostOptions options = boost_options(total_weight(rows), tuning);
   std::vector<GridTable> tables;
@@ -598,44 +582,71 @@ void boost_stage(const std::vector<BinnedColumn>& columns, const Stage& stage, c
   }
 }
 
+// The curves and maps of all plans, as models have them.
+LearnedGrids boosted(const Sample& sample, const GridPlans& chosen, GridRows rows, const Tuning& tuning,
+                     ThreadPool& pool) {
+  Boosted found;
+  for (std::size_t k = 0; k < chosen.stages.size(); ++k)
+    boost_stage(chosen.columns, chosen.stages[k], chosen.plans[k], k + 1 == chosen.stages.size(), rows, tuning, pool,
+                found);
+  return GridWriter(chosen.columns, found.terms, std::move(found.tables), rows, sample.n_classes).written();
+}
+
+// The most rows that curves and maps are chosen on, on either side.
+std::size_t most_choice_rows(const Sample& sample, const Tuning& tuning) {
+  return std::max(tuning.grid_choice_work / n_channels(sample.n_classes), tuning.grid_least_rows);
+}
+
 }  // namespace
 
-LearnedGrids learn_grids(const Sample& sample, const WeightedRules& validated, const std::vector<Row>& fit,
-                         const std::vector<Row>& other, const WeightedRules& last, const GridOptions& options,
-                         const Tuning& tuning, ThreadPool& pool) {
-  std::vector<BinnedColumn> columns = bin_columns(sample, tuning, pool);
-  if (columns.empty()) return {};
-  const std::size_t e = n_channels(sample.n_classes);
-  const std::vector<double> used = worth_in_rules(sample, columns, validated);
-  std::vector<Stage> stages;
-  std::vector<Plan> plans;
-  LearnedGrids out;
-  {
-    const std::size_t n_most = std::max(tuning.grid_choice_work / e, tuning.grid_least_rows);
-    const ChoiceRows rows = choice_rows(sample, fit, other, n_most, tuning);
-    const auto rows_of = [&](const std::vector<Row>& own) {
-      return grid_rows(sample, columns, own, chances(sample, validated, own, pool), pool);
-    };
-    GridRows fitted = rows_of(rows.fit), validating = rows_of(rows.other);
-    stages = stages_of(columns, fitted, used, options, tuning, pool);
-    for (Stage& stage : stages) {
-      if (!plans.empty()) stage.max_maps = most_maps(options) - plans.front().pairs.size();
-      GridChoice choice(columns, stage, fitted, validating, used, tuning, pool);
-      plans.push_back(choice.run());
-      if (plans.size() < stages.size()) choice.apply_choice();
-      out.log.insert(out.log.end(), plans.back().log.begin(), plans.back().log.end());
-    }
+bool GridPlans::is_any_used() const {
+  return std::any_of(plans.begin(), plans.end(), [](const GridPlan& plan) { return plan.is_used; });
+}
+
+GridPlans choose_grids(const Sample& sample, const WeightedRules& validated, const std::vector<Row>& fit,
+                       const std::vector<Row>& other, const GridOptions& options, const Tuning& tuning,
+                       ThreadPool& pool) {
+  GridPlans out{bin_columns(sample, tuning, pool)};
+  out.n_validating = other.size();
+  if (out.columns.empty()) return out;
+  const std::vector<double> used = worth_in_rules(sample, out.columns, validated);
+  const ChoiceRows rows = choice_rows(sample, fit, other, most_choice_rows(sample, tuning), tuning);
+  out.n_validating = std::min(other.size(), rows.other.size());
+  const auto rows_of = [&](const std::vector<Row>& own) {
+    return grid_rows(sample, out.columns, own, chances(sample, validated, own, pool), pool);
+  };
+  GridRows fitted = rows_of(rows.fit), validating = rows_of(rows.other);
+  out.stages = stages_of(out.columns, fitted, used, options, tuning, pool);
+  for (GridStage& stage : out.stages) {
+    if (!out.plans.empty()) stage.max_maps = most_maps(options) - out.plans.front().pairs.size();
+    GridChoice choice(out.columns, stage, fitted, validating, used, tuning, pool);
+    out.plans.push_back(choice.run());
+    if (out.plans.size() < out.stages.size()) choice.apply_choice();
+    out.log.insert(out.log.end(), choice.log().begin(), choice.log().end());
   }
-  if (std::none_of(plans.begin(), plans.end(), [](const Plan& plan) { return plan.is_used; })) return out;
-  std::vector<Row> rows(std::min(sample.n_rows, std::max(tuning.grid_work / e, tuning.grid_least_rows)));
-  std::iota(rows.begin(), rows.end(), Row{0});
-  GridRows all = first_grid_rows(sample, columns, rows.size(), chances(sample, last, rows, pool));
-  Boosted found;
-  for (std::size_t k = 0; k < stages.size(); ++k)
-    boost_stage(columns, stages[k], plans[k], k + 1 == stages.size(), all, tuning, pool, found);
-  LearnedGrids written = GridWriter(columns, found.terms, std::move(found.tables), all, sample.n_classes).written();
-  written.log = std::move(out.log);
-  return written;
+  return out;
+}
+
+LearnedGrids learn_grids(const Sample& sample, GridPlans chosen, const WeightedRules& last, const Tuning& tuning,
+                         ThreadPool& pool) {
+  LearnedGrids out;
+  if (chosen.is_any_used()) {
+    const std::size_t n_most = std::max(tuning.grid_work / n_channels(sample.n_classes), tuning.grid_least_rows);
+    std::vector<Row> rows(std::min(sample.n_rows, n_most));
+    std::iota(rows.begin(), rows.end(), Row{0});
+    GridRows all = first_grid_rows(sample, chosen.columns, rows.size(), chances(sample, last, rows, pool));
+    out = boosted(sample, chosen, std::move(all), tuning, pool);
+  }
+  out.log = std::move(chosen.log);
+  return out;
+}
+
+LearnedGrids learn_grids_on(const Sample& sample, const GridPlans& chosen, std::vector<Row> rows,
+                            const WeightedRules& rules, const Tuning& tuning, ThreadPool& pool) {
+  if (!chosen.is_any_used()) return {};
+  rows.resize(std::min(rows.size(), most_choice_rows(sample, tuning)));
+  return boosted(sample, chosen, grid_rows(sample, chosen.columns, rows, chances(sample, rules, rows, pool), pool),
+                 tuning, pool);
 }
 
 }  // namespace ferl::rules

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "rules/grid_boost.h"
 #include "rules/path_rows.h"
 #include "rules/rule.h"
 
@@ -37,10 +38,45 @@ struct GridOptions {
   std::vector<int> curves_only = {};  // [column]: 1: rules do not read it; empty: none
 };
 
+// Curves that are boosted together with maps. A map has at least one column of these curves; its other one may be any
+// of the partners.
+struct GridStage {
+  std::vector<GridTerm> curves;
+  std::vector<std::size_t> partners;  // binned columns, ascending
+  std::size_t max_maps;
+};
+
+// What validation has chosen for a stage.
+struct GridPlan {
+  bool is_used = false;
+  std::vector<std::pair<std::size_t, std::size_t>> pairs = {};  // of binned columns
+  Reached curves = {}, maps = {};
+  double price = 0;  // of merging
+};
+
+// What validation has chosen, and what it has seen.
+struct GridPlans {
+  std::vector<BinnedColumn> columns = {};
+  std::vector<GridStage> stages = {};
+  std::vector<GridPlan> plans = {};
+  std::vector<std::pair<std::string, double>> log = {};
+  std::size_t n_validating = 0;  // the first ones of `other`
+
+  bool is_any_used() const;
+};
+
 // validated: rules of a path on `fit`, rows of the sample, which none of `other` belongs to; their weights were fitted
-// on `fit`. last: the rules that the model has.
-LearnedGrids learn_grids(const Sample& sample, const WeightedRules& validated, const std::vector<Row>& fit,
-                         const std::vector<Row>& other, const WeightedRules& last, const GridOptions& options,
-                         const Tuning& tuning, ThreadPool& pool);
+// on `fit`.
+GridPlans choose_grids(const Sample& sample, const WeightedRules& validated, const std::vector<Row>& fit,
+                       const std::vector<Row>& other, const GridOptions& options, const Tuning& tuning,
+                       ThreadPool& pool);
+
+// last: the rules that the model has.
+LearnedGrids learn_grids(const Sample& sample, GridPlans chosen, const WeightedRules& last, const Tuning& tuning,
+                         ThreadPool& pool);
+
+// The same on some rows alone, for rules that were fitted on them.
+LearnedGrids learn_grids_on(const Sample& sample, const GridPlans& chosen, std::vector<Row> rows,
+                            const WeightedRules& rules, const Tuning& tuning, ThreadPool& pool);
 
 }  // namespace ferl::rules

@@ -80,26 +80,33 @@ LearnedRules learned(const Path& path, const Pruned& pruned, double ridge, int n
   return out;
 }
 
+std::vector<Row> fitted_rows(const PathRows& rows) {
+  return {rows.row.begin(), rows.row.begin() + static_cast<std::ptrdiff_t>(rows.n_fit)};
+}
+
+std::vector<Row> other_rows(const PathRows& rows) {
+  const auto from = rows.row.begin() + static_cast<std::ptrdiff_t>(rows.n_fit_padded);
+  return {from, from + static_cast<std::ptrdiff_t>(rows.n_other)};
+}
+
 // Curves and maps behind the rules, chosen if one path was validated: its residuals are available for rows that its
 // rules were not fitted on.
-void add_grids(const Task& task, const Choices& choices, const RuleOptions& options, LearnedRules& out) {
+GridPlans chosen_grids(const Task& task, const Choices& choices, const RuleOptions& options) {
   const int n_classes = task.n_classes();
-  if (!choices.path || options.max_maps < 0 || options.words || n_classes < 2) return;
-  const Path& path = *choices.path;
-  const std::size_t n_rules = choices.weights.v.size() / task.n_channels();
+  if (!choices.followed() || options.max_maps < 0 || options.words || n_classes < 2) return {};
+  const Path& path = *choices.followed();
+  const Weights& weights = choices.weights.front();
   std::vector<Rule> rules;
-  for (std::size_t k = 0; k < n_rules; ++k) rules.push_back(path.rule(k));
-  const PathRows& rows = path.rows();
-  const auto part = [&](std::size_t first, std::size_t n) {
-    const auto from = rows.row.begin() + static_cast<std::ptrdiff_t>(first);
-    return std::vector<Row>(from, from + static_cast<std::ptrdiff_t>(n));
-  };
-  const std::vector<double> weight = per_class(choices.weights.v, n_classes),
-                            prior = per_class(choices.weights.b, n_classes);
-  out.grids = learn_grids(task.sample, {rules, weight, prior}, part(0, rows.n_fit),
-                          part(rows.n_fit_padded, rows.n_other), {out.rules, out.weight, out.prior},
-                          {options.max_conditions == 1 ? 0 : options.max_maps, options.monotone, options.curves_only},
-                          task.tuning, task.pool);
+  for (std::size_t k = 0; k < weights.v.size() / task.n_channels(); ++k) rules.push_back(path.rule(k));
+  const std::vector<double> weight = per_class(weights.v, n_classes), prior = per_class(weights.b, n_classes);
+  return choose_grids(task.sample, {rules, weight, prior}, fitted_rows(path.rows()), other_rows(path.rows()),
+                      {options.max_conditions == 1 ? 0 : options.max_maps, options.monotone, options.curves_only},
+                      task.tuning, task.pool);
+}
+
+// The constant of curves and maps goes into the prior.
+void add_grids(LearnedGrids grids, LearnedRules& out) {
+  out.grids = std::move(grids);
   for (std::size_t c = 0; c < out.grids.prior.size(); ++c) out.prior[c] += out.grids.prior[c];
 }
 
@@ -112,13 +119,49 @@ struct Grown {
   std::size_t max_rules;  // that pruning leaves
 };
 
-// Fewer rules that give nearly the same answers, by the part of them that inner validation chose.
-Pruned pruned(const Grown& from, const Task& task, const RuleOptions& options) {
-  const Choice& best = from.chosen.front();
+// Fewer rules that give nearly the same answers. best: the choice of inner validation.
+Pruned pruned(const Path& path, const Weights& weights, const Choice& best, std::size_t max_rules, const Task& task,
+              const RuleOptions& options) {
   const double ridge = best.ridge / (best.scale * best.scale);  // of weights that are larger by the scale
   const double tolerance = std::min(options.prune, task.tuning.prune_nats / static_cast<double>(task.sample.n_rows));
-  const PruneOptions own{tolerance, from.max_rules, options.min_rule_worth, ridge};
-  return prune(from.path->fit_rows(), from.path->columns(), from.weights, own, task.tuning, task.pool);
+  const PruneOptions own{tolerance, max_rules, options.min_rule_worth, ridge};
+  return prune(path.fit_rows(), path.columns(), weights, own, task.tuning, task.pool);
+}
+
+Pruned pruned(const Grown& from, const Task& task, const RuleOptions& options) {
+  return pruned(*from.path, from.weights, from.chosen.front(), from.max_rules, task, options);
+}
+
+// The models that inner validation has learned without the rows of each part that validated, pruned as the model will
+// be. source: the row that each row of the task's sample comes from; empty: itself.
+std::vector<HeldOut> held_out(const Task& task, const Choices& choices, const GridPlans& grids,
+                              const RuleOptions& options, const std::vector<Row>& source = {}) {
+  const Choice& best = choices.tried.front();
+  std::vector<HeldOut> out;
+  for (std::size_t fold = 0; fold < choices.weights.size(); ++fold) {
+    const Path& followed = *choices.paths[fold];
+    HeldOut part{fitted_rows(followed.rows()), other_rows(followed.rows()), {}};
+    const Weights weights = scaled(choices.weights[fold], best.scale);
+    Path path(task, part.fit, {}, starts(task.tuning)[best.start], options.seed, &followed);
+    path.set_linear_ridge(choices.linear_ridge);
+    path.take_over(weights.v.size() / task.n_channels());
+    const Pruned left = pruned(path, weights, best, options.max_rules, task, options);
+    LearnedRules& own = part.learned = learned(path, left, best.ridge, task.n_classes());
+    if (!grids.columns.empty()) {
+      add_grids(
+          learn_grids_on(task.sample, grids, part.fit, {own.rules, own.weight, own.prior}, task.tuning, task.pool),
+          own);
+      part.other.resize(grids.n_validating);
+    }
+    for (std::vector<Row>* some : {&part.fit, &part.other}) {
+      if (source.empty()) continue;
+      for (Row& i : *some) i = source[i];
+      std::sort(some->begin(), some->end());
+      some->erase(std::unique(some->begin(), some->end()), some->end());
+    }
+    out.push_back(std::move(part));
+  }
+  return out;
 }
 
 // The number of paths to average: one path follows the noise of the rows that it was grown on. Small tables have one
@@ -156,6 +199,15 @@ void add_parts(Grown& to, std::size_t n, std::uint64_t seed, const Task& task, c
   }
 }
 
+// The same where rows were taken apart: another inner validation, in which all pieces of a row are on one side.
+std::vector<HeldOut> held_out_whole(const Task& task, const RowsApart& apart, const RuleOptions& options) {
+  Sample whole = apart.sample;
+  if (whole.group.empty()) whole.group.assign(apart.source.begin(), apart.source.end());
+  const Task own{whole, task.grid, task.tuning, task.pool, task.max_conditions, task.monotone, task.single_words};
+  const Choices choices = choose(own, std::max(task.tuning.grown_rules, options.max_rules), options.seed, 0);
+  return held_out(own, choices, chosen_grids(own, choices, options), options, apart.source);
+}
+
 // turn: each turn of the effort has a different seed and cuts the rows into different parts.
 Grown grown(const Task& task, const RuleOptions& options, int turn, const Path*& growing) {
   const Tuning& tuning = task.tuning;
@@ -170,7 +222,7 @@ Grown grown(const Task& task, const RuleOptions& options, int turn, const Path*&
   std::vector<Row> rows(std::min({task.sample.n_rows, tuning.fitted_rows, affordable}));
   std::iota(rows.begin(), rows.end(), 0);
   const Start start = starts(tuning)[chosen.front().start];
-  auto path = std::make_unique<Path>(task, rows, std::vector<Row>{}, start, seed, choices.path.get());
+  auto path = std::make_unique<Path>(task, rows, std::vector<Row>{}, start, seed, choices.followed());
   growing = path.get();
   path->set_linear_ridge(choices.linear_ridge);
   Weights weights = averaged(*path, chosen, tuning);
@@ -197,9 +249,9 @@ void add_turns(Grown& first, const Task& task, const RuleOptions& options, const
 
 }  // namespace
 
-LearnedRules grow_rules(const Sample& merged, const RuleOptions& options, Monitor& monitor) {
-  const std::optional<Sample> apart = repeated_rows_apart(merged, options.tuning);
-  const Sample& sample = apart ? *apart : merged;
+LearnedRules grow_rules(const Sample& merged, const RuleOptions& options, Monitor& monitor, const Judge& judge) {
+  const std::optional<RowsApart> apart = repeated_rows_apart(merged, options.tuning);
+  const Sample& sample = apart ? apart->sample : merged;
   const Path* growing = nullptr;
   ThreadPool pool(options.n_threads, [&] { monitor.tick(growing ? std::min(growing->size(), options.max_rules) : 0); });
 
@@ -210,10 +262,14 @@ LearnedRules grow_rules(const Sample& merged, const RuleOptions& options, Monito
 
   Grown found = grown(task, options, 0, growing);
   if (options.effort > 1) add_turns(found, task, options, growing);
-  const Pruned left = pruned(found, task, options);
+  GridPlans grids = chosen_grids(task, found.choices, options);
+  RuleOptions last = options;
+  if (judge)
+    last.prune = judge(apart ? held_out_whole(task, *apart, options) : held_out(task, found.choices, grids, options));
+  const Pruned left = pruned(found, task, last);
 
   LearnedRules out = learned(*found.path, left, found.chosen.front().ridge, sample.n_classes);
-  add_grids(task, found.choices, options, out);
+  add_grids(learn_grids(sample, std::move(grids), {out.rules, out.weight, out.prior}, options.tuning, pool), out);
   out.n_averaged = found.chosen.size();
   out.choices = std::move(found.choices.tried);
   return out;

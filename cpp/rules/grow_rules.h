@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -41,6 +42,16 @@ struct LearnedRules {
   LearnedGrids grids;           // curves and maps, whose constant is in the prior already
 };
 
-LearnedRules grow_rules(const Sample& sample, const RuleOptions& options, Monitor& monitor);
+// What inner validation has learned on some rows of the sample, and rows that it was not learned from.
+struct HeldOut {
+  std::vector<Row> fit, other;
+  LearnedRules learned;
+};
+
+// Returns the divergence that pruning may cost, by what inner validation has learned: one for each part that validated.
+using Judge = std::function<double(const std::vector<HeldOut>&)>;
+
+// judge: chooses `prune` once all rules are grown; none: that of the options.
+LearnedRules grow_rules(const Sample& sample, const RuleOptions& options, Monitor& monitor, const Judge& judge = {});
 
 }  // namespace ferl::rules

@@ -86,7 +86,6 @@ void Path::start_linear() {
   correct();
 }
 
-// Rules of the path that is followed, up to n in all, without a weight yet.
 void Path::take_over(std::size_t n) {
   std::vector<SignedRule> more;
   for (std::size_t k = rules_.size(); k < std::min(n, followed_->size()); ++k)

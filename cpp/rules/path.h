@@ -30,6 +30,8 @@ class Path {
   // Adds rules until there are n, or until no candidate gains anything: first the rules of the followed path, then new
   // ones.
   void grow_to(std::size_t n);
+  // Adds rules of the followed path alone, up to n in all, without weights.
+  void take_over(std::size_t n);
 
   // Adds the rules of another path on the same rows. The weights of equal rules are added up.
   void absorb(const Path& other, const Weights& more, Weights& weights);
@@ -54,7 +56,6 @@ class Path {
 
  private:
   void start_linear();
-  void take_over(std::size_t n);
   void redraw(const Dice& dice);
   bool join_best(const std::vector<Candidate>& found, const Residuals& residuals, std::size_t n);
   void weigh_last(const Residuals& residuals);

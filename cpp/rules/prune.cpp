@@ -1,6 +1,7 @@
 #include "rules/prune.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "core/exponential.h"
@@ -185,7 +186,13 @@ class Pruner {
       for (std::size_t l = 0; l < n; ++l)
         a[k * n + l] = full[(k + 1) * (n + 1) + l + 1] - full[(k + 1) * (n + 1)] * full[l + 1] / full[0] +
                        (k == l ? unit * rules[k].ridge_share + kLeastRidge : 0.0);
-    return Cholesky(a, n).inverse();
+    std::vector<double> inverse = Cholesky(a, n).inverse();
+    if (std::all_of(inverse.begin(), inverse.end(), [](double own) { return std::isfinite(own); })) return inverse;
+    // Weights of rows are so unequal that rounding leaves no inverse: each rule then counts by itself.
+    std::fill(inverse.begin(), inverse.end(), 0.0);
+    for (std::size_t k = 0; k < n; ++k)
+      inverse[k * n + k] = a[k * n + k] > kLeastRidge ? 1 / a[k * n + k] : 1 / kLeastRidge;
+    return inverse;
   }
 
   FitRows rows_;

@@ -315,7 +315,8 @@ double Refit::fit_free(const RefitOptions& options, std::vector<double>& w) {
     }
     for (double& d : direction) d = -d;
     const double slope = dot(direction, gradient);
-    if (-0.5 * slope < options.tolerance * value) break;
+    // Not a number: weights so unequal that rounding leaves no inverse of the normal matrix.
+    if (!(-0.5 * slope >= options.tolerance * value)) break;
     const std::vector<double> before = w;
     bool moved = false;
     value = search(direction, slope, w, next, value, moved);
@@ -358,7 +359,7 @@ double Refit::fit_bounded(const RefitOptions& options, std::vector<double>& w) {
       if (most < tuning_.bounded_tolerance * options.tolerance * value) break;
     }
     const double along = dot(direction, gradient);
-    if (-0.5 * along < options.tolerance * value) break;
+    if (!(-0.5 * along >= options.tolerance * value)) break;
     bool moved = false;
     value = search(direction, along, w, next, value, moved);
     if (!moved) break;

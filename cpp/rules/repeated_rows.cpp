@@ -29,7 +29,7 @@ std::vector<char> are_disputed(const Sample& sample) {
 
 }  // namespace
 
-std::optional<Sample> repeated_rows_apart(const Sample& sample, const Tuning& tuning) {
+std::optional<RowsApart> repeated_rows_apart(const Sample& sample, const Tuning& tuning) {
   const double all = std::accumulate(sample.weight.begin(), sample.weight.end(), 0.0);
   const double piece = std::max(1.0, all / static_cast<double>(tuning.most_pieces));
   const auto n_pieces = [&](std::size_t i) { return static_cast<std::size_t>(sample.weight[i] / piece); };
@@ -58,14 +58,16 @@ std::optional<Sample> repeated_rows_apart(const Sample& sample, const Tuning& tu
   out.x.reserve(out.n_rows * out.n_columns);
   for (std::size_t j = 0; j < sample.n_columns; ++j)
     for (const auto& [key, i] : order) out.x.push_back(sample.column(j)[i]);
+  std::vector<Row> source;
   for (const auto& [key, i] : order) {
+    source.push_back(i);
     out.y.push_back(sample.y[i]);
     out.weight.push_back(weight[i]);
     out.key.push_back(key);
     out.place.push_back(sample.place[i]);
     if (!sample.group.empty()) out.group.push_back(sample.group[i]);
   }
-  return out;
+  return RowsApart{std::move(out), std::move(source)};
 }
 
 }  // namespace ferl::rules

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "rows/sample.h"
 #include "rules/tuning.h"
@@ -13,6 +14,10 @@ namespace ferl::rules {
 // row is repeated. A row is a repetition if its values also occur with other classes, or if it weighs many times as
 // much as other rows. Other heavy rows stay whole, since survey weights are no repetitions: validation on pieces of the
 // fitted rows would choose rules that memorise them.
-std::optional<Sample> repeated_rows_apart(const Sample& sample, const Tuning& tuning);
+struct RowsApart {
+  Sample sample;
+  std::vector<Row> source;  // the row that each piece comes from
+};
+std::optional<RowsApart> repeated_rows_apart(const Sample& sample, const Tuning& tuning);
 
 }  // namespace ferl::rules

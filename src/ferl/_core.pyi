@@ -253,7 +253,11 @@ class RuleOptions:
 # "rule_node": the last node of each), "weight" (n_rules, n_classes) and "prior" (n_classes,), rows centred. "choices":
 # what inner validation has tried, the best first: (log-loss, start, n_rules, ridge, scale of the weights). "n_grown":
 # rules before pruning.
-def grow_rules(sample: Sample, options: RuleOptions, report: Report) -> dict[str, Any]: ...
+# judge: returns how far to prune. It gets what inner validation has learned, for each part that validated the rules,
+# curves and maps in the same form, "fit" (rows that they were learned from) and "other" (rows that they were not).
+def grow_rules(
+    sample: Sample, options: RuleOptions, report: Report, judge: Callable[[list[dict[str, Any]]], float] | None = None
+) -> dict[str, Any]: ...
 def stratified_parts(sample: Sample, n_parts: int, turn: int = 0) -> Ints: ...
 def refit_rules(
     firing: Floats,
@@ -351,6 +355,18 @@ class Cases:
     ) -> None: ...
     def votes(self, x: Floats, others_alone: bool, n_threads: int, out: Floats) -> None: ...
     def nearest(self, x: Floats, n_threads: int, index: Ints, distance: Floats) -> None: ...
+    def away(self, x: Floats, place: Ints, out: Floats) -> None: ...
+
+def neighbour_loss(
+    away: Floats,
+    log_weight: Floats,
+    share: Floats,
+    frequency: Floats,
+    weight: Floats,
+    at: Floats,
+    n_behind: float,
+    slope: Floats,
+) -> float: ...
 
 class Scores:
     def __init__(

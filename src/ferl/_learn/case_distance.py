@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ferl import _core
 from ferl._models.cases import Cases
 from ferl._util.arrays import Floats
-from ferl._util.threads import one_blas_thread
 
 # Chosen on the calibration parts of 54 tables; decisions.md has what else was tried.
 HOLD_FACTORS = 3.0  # rows that hold the logarithm of each factor at 0
@@ -33,24 +33,23 @@ _DIGITS = 3  # behind the point, of the logarithm of a factor: rounding of sums 
 _MEAN_DECAY, _SQUARE_DECAY = 0.9, 0.99  # of Adam
 
 
-def with_learned_distance(cases: Cases, n_threads: int = 1) -> Cases:
+def with_learned_distance(cases: Cases, n_threads: int = 1, n_predicted: int = N_ROWS) -> Cases:
     """The cases, whose order is random, with factors for what each column counts in the distance."""
     some = cases.keep(np.arange(cases.n_cases) < N_SEARCHED)
     assert some is not None
     n_columns = cases.row.shape[1]
-    n_rows = min(N_ROWS, some.n_cases, MOST_CELLS // (N_NEAR * n_columns))
+    n_rows = min(n_predicted, some.n_cases, MOST_CELLS // (N_NEAR * n_columns))
     if n_rows < min(LEAST_ROWS, some.n_cases) or len(some.by_place[0]) <= _START:
         return cases
     at = np.zeros(1 + n_columns)  # logarithms: of s, and of the factor of each column
-    with one_blas_thread():
-        for k in range(N_ROUNDS):
-            vicinity = Vicinity.of(some, np.exp(at[1:]), n_rows, n_threads)
-            if k == 0:
-                usual = vicinity.usual_distance()
-                if usual == 0:
-                    return cases
-                at[0] = np.log(2 / usual)
-            at = vicinity.improved(at)
+    for k in range(N_ROUNDS):
+        vicinity = Vicinity.of(some, np.exp(at[1:]), n_rows, n_threads)
+        if k == 0:
+            usual = vicinity.usual_distance()
+            if usual == 0:
+                return cases
+            at[0] = np.log(2 / usual)
+        at = vicinity.improved(at)
     return replace(cases, per_unit=cases.per_unit * np.exp(np.round(at[1:], _DIGITS)))
 
 
@@ -60,7 +59,7 @@ class Vicinity:
 
     Attributes
     ----------
-    away : ndarray of shape (n_rows, n_near, n_columns)
+    away : ndarray of shape (n_columns, n_rows * n_near)
         What each column adds to the distance while its factor is 1.
     log_weight : ndarray of shape (n_rows, n_near)
         Logarithm of the weight of the cases of each place; minus infinity at the place of the row itself.
@@ -82,14 +81,16 @@ class Vicinity:
         scaled = replace(cases, per_unit=cases.per_unit * factor)
         scaled.__dict__["by_place"] = cases.by_place  # which does not depend on the factors
         rows, itself = np.ascontiguousarray(cases.row[:n_rows]), cases.place_of_case[:n_rows, None]
-        _, start, order = cases.by_place
+        start = cases.by_place[1]
         near = scaled.nearest_places(rows, min(N_NEAR + 1, len(start) - 1), n_threads)[0]
+        away = np.empty((rows.shape[1], near.size))
+        cases.core.away(rows, near, away)
         total = np.bincount(cases.place_of_case, cases.weight)
         by_class = np.zeros((len(total), len(cases.usual)))
         np.add.at(by_class, (cases.place_of_case, cases.label), cases.weight)
         label, weight = cases.label[:n_rows], cases.weight[:n_rows]
         return cls(
-            away=cases.parts(rows, order[start[near]]),
+            away=away,
             log_weight=np.where(near == itself, -np.inf, np.log(total[near])),
             share=by_class[near, label[:, None]] / total[near],
             frequency=cases.frequency[label],
@@ -98,24 +99,18 @@ class Vicinity:
 
     def usual_distance(self) -> float:
         """Median over the rows of the distance of a place that is among the nearest, but not the nearest."""
-        distance = np.where(np.isinf(self.log_weight), np.inf, self.away.sum(axis=2))
+        distance = np.where(np.isinf(self.log_weight), np.inf, self.away.sum(axis=0).reshape(self.log_weight.shape))
         rank = min(_START, distance.shape[1] - 2)
         return float(np.median(np.partition(distance, rank, axis=1)[:, rank]))
 
     def loss(self, at: Floats) -> tuple[float, Floats]:
         """The penalised log-loss, and its slope by the logarithms of s and of the factors."""
-        n, n_near, n_columns = self.away.shape
-        per_column = np.exp(at[0] + at[1:])
-        power = self.log_weight - self.away @ per_column
-        power = np.exp(power - power.max(axis=1, keepdims=True))
-        power /= power.sum(axis=1, keepdims=True)
-        found = (power * self.share).sum(axis=1)
-        probability = (N_BEHIND * found + self.frequency) / (N_BEHIND + 1)
-        by_found = -self.weight / probability * (N_BEHIND / (N_BEHIND + 1))
-        by_distance = -by_found[:, None] * power * (self.share - found[:, None])
-        slope = (by_distance.ravel() @ self.away.reshape(n * n_near, n_columns)) * per_column
-        value = -(self.weight @ np.log(probability)) + HOLD_FACTORS / n * (at[1:] ** 2).sum() / 2
-        return float(value), np.append(slope.sum(), slope + HOLD_FACTORS / n * at[1:])
+        slope, hold = np.empty_like(at), HOLD_FACTORS / len(self.weight)
+        value = _core.neighbour_loss(
+            self.away, self.log_weight, self.share, self.frequency, self.weight, at, N_BEHIND, slope
+        )
+        slope[1:] += hold * at[1:]
+        return value + hold * float(at[1:] @ at[1:]) / 2, slope
 
     def improved(self, at: Floats) -> Floats:
         """Some steps of Adam: where all slopes are small, as in parity, its steps are as long as elsewhere."""

@@ -1,25 +1,24 @@
 """Similar cases: whether their vote helps, how strongly it counts, and which training rows are kept.
 
-Inner validation decides. Rules are learned on a part of the rows, and predict the others; the cases are rows of the
-same part, in a distance that begins with the evidence of these rules and is learned on this part. So neither rules nor
-cases nor their distance are learned from the rows that judge them. A scale for the scores of the rules and the
-strengths of the votes minimise the log-loss of these rows; cases are used if they lower it by more than its standard
-error.
+The inner validation of the rules decides. It has learned rules, curves and maps on a part of the rows, and they predict
+the others; the cases are rows of the same part, in a distance that begins with the evidence of these rules and is
+learned on this part. A scale for the scores of the rules and the strengths of the votes minimise the log-loss of the
+others; cases are used if they lower it by more than its standard error. Two parts may share their cases, which then are
+rows of neither.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import reduce
 from hashlib import blake2b
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
 
-from ferl import _core
 from ferl._learn.case_distance import with_learned_distance
 from ferl._learn.ground import COUNTS_NOTHING, Ground
-from ferl._learn.grown import GrownRules, rule_options
+from ferl._learn.grown import GrownRules
 from ferl._learn.rows import Block
 from ferl._models.cases import N_NEAREST, CaseChoice, Cases
 from ferl._models.novelty import LEAST_EVIDENCE, evidence_by_column
@@ -28,7 +27,7 @@ from ferl._models.settings import RuleSettings
 from ferl._models.tree import FuzzyTree
 from ferl._tables import with_derived
 from ferl._util.arrays import Floats, Ints
-from ferl._util.threads import n_threads, one_blas_thread
+from ferl._util.threads import n_threads
 
 # Chosen on calibration parts (ferl bench defaults-cases); all of them lie on a plateau.
 RIDGE = 2.0  # rows that hold the strengths of the votes at 0
@@ -36,41 +35,44 @@ HOLD = 10.0  # rows that hold the scale of the rules' scores at 1
 PRUNE = 2.0  # times the divergence that pruning may cost: a quarter fewer rules, at the same accuracy
 LEAST_SCALE = 0.1  # of the rules' scores: rules that counted nothing could not be had back without the cases
 LEAST_GAIN = 1.0  # standard errors by which cases must lower the log-loss
-N_PARTS = 3
-SOME_ROWS = 500  # with at least this many rows, two parts judge
-MANY_ROWS = 1000  # with at least this many, one
 LEAST_ROWS = 20  # fewer rows judge nothing
+PARTS_TOGETHER = 2  # judged by the same cases: a distance is learned for both
+MANY_CLASSES = 4  # from this number on each part is judged apart: with fewer cases, classes have few
+N_PREDICTED = 200  # rows that a distance is learned from in inner validation, fewer than for the model: time
 CANDIDATES = 3  # rows for each case that is kept, among which they are chosen
 _BLOCK = 512  # rows that are judged by the cases that were kept before them
 _MEASURED_ROWS = 1024  # by which the evidence of columns, and the average of the votes, are measured
 _DIGITS = 4  # behind the point, of scale and strengths: rounding of sums must not show
+_MOST_STEPS, _LEAST_PART, _LEAST_SLOPE = 50, 1e-6, 1e-9  # of Newton's method; the slope a row
 
 
-def chosen_cases(
-    settings: RuleSettings, ground: Ground, report: Any
-) -> tuple[RuleSettings, CaseChoice | None, Floats | None]:
-    """How rules are learned beside cases, what inner validation found about these, and the strengths of their votes.
+class CaseJudge:
+    """Whether cases help, decided while rules are learned: the core calls it with what inner validation has learned.
 
-    Cases carry a part of what rules would have to: beside them, pruning may cost twice as much. The settings stay as
-    they are where cases do not help, so that the model is the one without cases.
-
-    Parameters
+    Attributes
     ----------
-    settings : RuleSettings
-        How rules are learned without cases.
-    ground : Ground
-        What they are learned on.
-    report : callable or None
-        Shows progress.
+    choice : CaseChoice
+        What was found.
+    strength : ndarray of shape (n_votes,) or None
+        How strongly the votes count; None: no cases.
     """
-    if not settings.cases:
-        return settings, None, None
-    root, fewer = ground.root(), replace(settings, prune=PRUNE * settings.prune)
-    tried = _judged(root, replace(fewer, effort=1), ground, report)
-    if tried is None:
-        return settings, CaseChoice(False, 0.0, 0.0, 0, 1.0), None
-    choice, strength = fitted_votes(tried, base_scores(root.class_weight[0]))
-    return (fewer, choice, strength) if choice.is_used else (settings, choice, None)
+
+    def __init__(self, settings: RuleSettings, ground: Ground) -> None:
+        self._settings, self._ground = settings, ground
+        self.choice = CaseChoice(False, 0.0, 0.0, 0, 1.0)
+        self.strength: Floats | None = None
+
+    def __call__(self, parts: list[dict[str, Any]]) -> float:
+        """The divergence that pruning may cost. Cases carry a part of what rules would have to."""
+        root, prune = self._ground.root(), float(self._settings.prune)
+        tried = _judged(parts, root, self._ground, int(self._settings.n_cases))
+        if tried is None:
+            return prune
+        self.choice, strength = fitted_votes(tried, base_scores(root.class_weight[0]))
+        if not self.choice.is_used:
+            return prune
+        self.strength = strength
+        return PRUNE * prune
 
 
 def with_cases(
@@ -194,27 +196,17 @@ class Judged:
     weight: Floats
 
 
-def _judged(root: FuzzyTree, settings: RuleSettings, ground: Ground, report: Any) -> Judged | None:
-    """Rows of all parts that judge, each by rules and cases of the other parts; None where there are too few rows."""
-    sample, n_classes = ground.sample, ground.facts.n_classes
-    n = sample.n_rows
-    if n_classes < 2 or n < LEAST_ROWS:
+def _judged(parts: list[dict[str, Any]], root: FuzzyTree, ground: Ground, n_most: int) -> Judged | None:
+    """The rows of all parts that judge; None where there are too few rows."""
+    if ground.sample.n_rows < LEAST_ROWS:
         return None
-    grouped = ground.facts.has_groups
-    part, found = ground.folds % N_PARTS if grouped else parts_of(sample.y, N_PARTS), []
-    options = rule_options(settings, ground)
-    for judge in range(N_PARTS - (n >= SOME_ROWS) - (n >= MANY_ROWS)):
-        # Every distinct row is on one side alone: a row must not be a case of its own.
-        judges, others = np.flatnonzero(part == judge), np.flatnonzero(part != judge)
-        if len(np.unique(sample.y[others])) < 2 or not len(judges):
-            continue
-        weight = sample.weight
-        rules = GrownRules(
-            _core.grow_rules(sample.part(others.astype(np.int32), weight[others]), options, report),
-            ground.facts.n_categories,
-        )
-        found.append(_judged_part(rules, root, ground, judges, others, weight[others], int(settings.n_cases)))
-        found[-1] = replace(found[-1], weight=sample.weight[judges])
+    found: list[Judged] = []
+    n_together = PARTS_TOGETHER if ground.facts.n_classes < MANY_CLASSES else 1
+    for first in range(0, len(parts), n_together):
+        together = parts[first : first + n_together]
+        kept = reduce(np.intersect1d, [part["fit"] for part in together])
+        if len(np.unique(ground.sample.y[kept])) > 1:
+            found += _judged_parts(together, kept, root, ground, n_most)
     if not found:
         return None
     return Judged(
@@ -222,31 +214,35 @@ def _judged(root: FuzzyTree, settings: RuleSettings, ground: Ground, report: Any
     )
 
 
-def _judged_part(
-    rules: GrownRules, root: FuzzyTree, ground: Ground, judges: Any, others: Any, weight: Floats, n_most: int
-) -> Judged:
-    """Some rows by rules and cases of the others."""
-    sample, threads = ground.sample, n_threads(ground.settings.n_jobs)
-    x, y, profile, n_classes = sample.x, sample.y, root.profile, ground.facts.n_classes
-    score = np.empty((len(judges), n_classes))
-    judged = np.ascontiguousarray(x[judges])
-    rules.scores.scores(judged, threads, score)
-    evidence = rules.evidence_by_column(x[others[:_MEASURED_ROWS]], threads)
-    kept = others[: CANDIDATES * n_most]
+def _judged_parts(
+    parts: list[dict[str, Any]], kept: Ints, root: FuzzyTree, ground: Ground, n_most: int
+) -> list[Judged]:
+    """The rows of some parts, each by the rules without it, and by cases among the kept rows, which are of no part."""
+    sample, threads, facts, profile = ground.sample, n_threads(ground.settings.n_jobs), ground.facts, root.profile
+    x, rules = sample.x, [GrownRules(part, facts.n_categories) for part in parts]
+    measured = x[kept[:_MEASURED_ROWS]]
+    evidence = np.sum([own.evidence_by_column(measured, threads) for own in rules], axis=0)
+    kept = kept[: CANDIDATES * n_most]
     cases = Cases(
         row=np.ascontiguousarray(x[kept]),
-        label=y[kept],
-        weight=weight[: len(kept)],
+        label=sample.y[kept],
+        weight=sample.weight[kept],
         place=np.full(len(kept), -1),
         centre=profile.mean[0].copy(),
         per_unit=_per_unit(evidence, profile.total_variance),
-        n_categories=ground.facts.n_categories,
+        n_categories=facts.n_categories,
         strength=np.ones(len(N_NEAREST)),
-        usual=np.zeros(n_classes),
+        usual=np.zeros(facts.n_classes),
     )
-    cases = condensed(with_learned_distance(cases, threads), n_most, threads)
-    votes = cases.votes(judged, n_threads=threads)
-    return Judged(score - score.mean(axis=1, keepdims=True), votes, y[judges], np.ones(len(judges)))
+    cases = condensed(with_learned_distance(cases, threads, N_PREDICTED), n_most, threads)
+    found = []
+    for part, own in zip(parts, rules, strict=True):
+        judged, score = np.ascontiguousarray(x[part["other"]]), np.empty((len(part["other"]), facts.n_classes))
+        own.scores.scores(judged, threads, score)
+        score -= score.mean(axis=1, keepdims=True)
+        votes = cases.votes(judged, n_threads=threads)
+        found.append(Judged(score, votes, sample.y[part["other"]], sample.weight[part["other"]]))
+    return found
 
 
 def _per_unit(evidence: Floats, variance: Floats) -> Floats:
@@ -254,13 +250,6 @@ def _per_unit(evidence: Floats, variance: Floats) -> Floats:
     mean = evidence.mean()
     relative = np.maximum(evidence / mean, LEAST_EVIDENCE) if mean > 0 else np.ones_like(evidence)
     return np.where(variance >= COUNTS_NOTHING, 0.0, np.sqrt(relative / variance))
-
-
-def parts_of(y: Ints, n_parts: int) -> Ints:
-    """The part of each row of a sample, whose order is random: in turn, class by class."""
-    part = np.empty(len(y), dtype=np.int32)
-    part[np.argsort(y, kind="stable")] = np.arange(len(y)) % n_parts
-    return part
 
 
 def fitted_votes(judged: Judged, base: Floats) -> tuple[CaseChoice, Floats]:
@@ -278,6 +267,12 @@ def fitted_votes(judged: Judged, base: Floats) -> tuple[CaseChoice, Floats]:
     # Rows may weigh less than one each: the penalties count rows.
     unit = weight * (len(y) / total)
 
+    hold = np.append(HOLD, np.full(judged.votes.shape[1], RIDGE))
+    rest, least = (
+        np.append(1.0, np.zeros(judged.votes.shape[1])),
+        np.append(LEAST_SCALE, np.zeros(judged.votes.shape[1])),
+    )
+
     def losses(at: Floats) -> tuple[Floats, Floats]:
         score = base + np.einsum("k,nkc->nc", at, towards)
         top = score.max(axis=1, keepdims=True)
@@ -285,24 +280,34 @@ def fitted_votes(judged: Judged, base: Floats) -> tuple[CaseChoice, Floats]:
         sums = power.sum(axis=1)
         return np.log(sums) + top[:, 0] - score[row, y], power / sums[:, None]
 
-    def value(at: Floats) -> tuple[float, Floats]:
-        loss, residual = losses(at)
-        residual[row, y] -= 1
-        away = np.append(at[0] - 1, at[1:])
-        hold = np.append(HOLD, np.full(len(at) - 1, RIDGE))
-        slope = np.einsum("n,nc,nkc->k", unit, residual, towards, optimize=False) + hold * away
-        return float(unit @ loss + (hold * away**2).sum() / 2), slope
+    def value(at: Floats) -> float:
+        return float((unit * losses(at)[0]).sum() + hold @ (at - rest) ** 2 / 2)
 
-    def fitted(most: float | None) -> Floats:
-        start = np.append(1.0, np.full(judged.votes.shape[1], 0.1 if most is None else 0.0))
-        bounds = [(LEAST_SCALE, None), *[(0, most)] * (len(start) - 1)]
-        with one_blas_thread():
-            found = minimize(value, start, jac=True, method="L-BFGS-B", bounds=bounds, tol=1e-12).x
-        return np.asarray(np.round(found, _DIGITS))
+    def fitted(n_free: int) -> Floats:
+        """The first ones by Newton's method, those at their bound left there while that is best; the others at rest."""
+        at, own = rest.copy(), towards[:, :n_free]
+        at[1:n_free] = 0.1
+        for _ in range(_MOST_STEPS):
+            chance = losses(at)[1]
+            mean = np.einsum("nc,nkc->nk", chance, own)
+            slope = (unit[:, None] * (mean - own[row, :, y])).sum(axis=0) + (hold * (at - rest))[:n_free]
+            beside = own - mean[:, :, None]
+            weighted = beside * (unit[:, None] * chance)[:, None]
+            curvature = np.einsum("nkc,nlc->kl", weighted, beside) + np.diag(hold[:n_free])
+            moves = np.flatnonzero((at[:n_free] > least[:n_free]) | (slope < 0))
+            if not np.abs(slope[moves]).max(initial=0) > _LEAST_SLOPE * len(y):
+                break
+            step, before, part = np.zeros_like(at), value(at), 1.0
+            step[moves] = np.linalg.solve(curvature[np.ix_(moves, moves)], slope[moves])
+            while value(np.maximum(at - part * step, least)) > before and part > _LEAST_PART:
+                part /= 2
+            at = np.maximum(at - part * step, least)
+        return np.asarray(np.round(at, _DIGITS))
 
-    found, alone = fitted(None), fitted(0.0)  # what the scale gains by itself is no gain of the cases
+    found, alone = fitted(len(rest)), fitted(1)  # what the scale gains by itself is no gain of the cases
     gained = losses(alone)[0] - losses(found)[0]
     gain = float(weight @ gained / total)
     error = float(np.sqrt((weight**2 * (gained - gain) ** 2).sum()) / total)
-    is_used = bool(found[1:].any()) and gain > LEAST_GAIN * error
+    n_equal = total**2 / float(weight @ weight)  # rows of equal weight that would judge as surely
+    is_used = bool(found[1:].any()) and gain > LEAST_GAIN * error and n_equal >= LEAST_ROWS
     return CaseChoice(is_used, gain, error, len(y), float(found[0]) if is_used else 1.0), found[1:]

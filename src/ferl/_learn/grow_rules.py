@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ferl import _core
-from ferl._learn.cases import chosen_cases, with_cases
+from ferl._learn.cases import CaseJudge, with_cases
 from ferl._learn.consequents import level_columns
 from ferl._learn.derive import NewColumn, day_columns, trend_columns
 from ferl._learn.ground import CONDITIONS, UNBOUNDED, Ground
@@ -40,8 +40,8 @@ def fit_rules(settings: RuleSettings, rows: Rows) -> RuleModel:
         if not ground.facts.has_groups:
             warn_of_near_copies(ground.drawn, ground.facts.n_categories)
         ground = _with_dates(settings, ground.deriving(), report)
-        settings, choice, strength = chosen_cases(settings, ground, report)
-        grown = _core.grow_rules(ground.sample, rule_options(settings, ground), report)
+        judge = CaseJudge(settings, ground) if settings.cases else None
+        grown = _core.grow_rules(ground.sample, rule_options(settings, ground), report, judge)
         facts = ground.facts
         node = grown["rule_node"]
         curves = curves_of(grown, ground)
@@ -70,9 +70,9 @@ def fit_rules(settings: RuleSettings, rows: Rows) -> RuleModel:
     )
     weight = facts.category_weight
     by_category = {j: weight[j].sum(axis=1) * facts.scale for j in model.condition_columns.tolist() if j in weight}
-    model = replace(model, category_weight=by_category, case_choice=choice)
-    if choice is not None and strength is not None:
-        model = with_cases(model, settings, ground, choice, strength)
+    model = replace(model, category_weight=by_category, case_choice=judge.choice if judge else None)
+    if judge and judge.strength is not None:
+        model = with_cases(model, settings, ground, judge.choice, judge.strength)
     model = model.measured(candidates, n_most)
     if settings.verbose > 0:
         for feature in model.leaving_features:
