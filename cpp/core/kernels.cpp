@@ -26,6 +26,7 @@ namespace {
    isa::open,              \
    isa::add_weighted,      \
    isa::add_squares,       \
+   isa::standardise,       \
    isa::tally_term,        \
    isa::judge_term,        \
    isa::to_units,          \

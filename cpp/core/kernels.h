@@ -130,6 +130,9 @@ struct Kernels {
   // kTriangleRows: [rows, kTriangleRows of them][k up to the last of these][row]. z: [vector of rows][k][lane]; out
   // reaches to the end of the last vector.
   void (*add_squares)(std::size_t n, std::size_t n_terms, const double* triangle, const double* z, double* out);
+  // z[i] = (phi[i] - mean) * per_deviation; vectors of rows are `stride` apart in z, and written whole.
+  void (*standardise)(std::size_t n, const double* phi, double mean, double per_deviation, std::size_t stride,
+                      double* z);
   // Weight of the rows that a term leaves.
   double (*tally_term)(const TermRows& rows, const Trapezoid& term);
   // Adds the weight of the rows that are classified correctly with a child of this term and distribution to `hits`,

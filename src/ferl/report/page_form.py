@@ -104,8 +104,7 @@ def _(model: RuleModel, tree: None = None) -> dict[str, Any]:
         ],
         "behind": _behind_form(model),
         "novelty": _residual_form(model)
-        or _neighbour_form(model)
-        | {"usual": model.neighbours.usual, "row": numbers(model.neighbours.rows)},
+        or _neighbour_form(model) | {"usual": model.neighbours.usual, "row": numbers(model.neighbours.rows)},
     }
 
 
