@@ -165,7 +165,7 @@ def test_the_table_has_every_section(tmp_path: Path) -> None:
     ]
     assert [row[0] for row in report.sections[0].rows] == ["2", "3"]
     assert data["few"]["left-out class"] == data["few"]["left-out class, iris"]
-    assert len(report.headlines) == 2 + 2 + 1 + 4 + 1 + 4
+    assert len(report.headlines) == 2 + 2 + 1 + 4 + 1 + 5
 
 
 @pytest.mark.usefixtures("short")

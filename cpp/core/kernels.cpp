@@ -18,11 +18,26 @@ namespace {
 // Registers of 512 bits were no faster in any of these loops, and slower in the search for neighbours.
 #define FERL_NO_V4
 #define FERL_KERNELS_FILE "core/kernels.inc"
-#define FERL_KERNELS(isa)                                                                               \
-  {isa::cuts_two_classes, isa::cuts_many_classes, isa::tally_absent, isa::fire,       isa::open,        \
-   isa::add_weighted,     isa::add_squares,       isa::tally_term,   isa::judge_term, isa::to_units,    \
-   isa::encode,           isa::nearest_exemplar,  isa::distances,    isa::approach,   isa::add_to_runs, \
-   isa::take_from_runs,   isa::sum_powers}
+#define FERL_KERNELS(isa)  \
+  {isa::cuts_two_classes,  \
+   isa::cuts_many_classes, \
+   isa::tally_absent,      \
+   isa::fire,              \
+   isa::open,              \
+   isa::add_weighted,      \
+   isa::add_squares,       \
+   isa::standardise,       \
+   isa::tally_term,        \
+   isa::judge_term,        \
+   isa::to_units,          \
+   isa::distance_parts,    \
+   isa::encode,            \
+   isa::nearest_exemplar,  \
+   isa::distances,         \
+   isa::approach,          \
+   isa::add_to_runs,       \
+   isa::take_from_runs,    \
+   isa::sum_powers}
 #include "core/instruction_sets.inc"
 
 }  // namespace

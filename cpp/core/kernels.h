@@ -104,6 +104,12 @@ struct RunTable {
   const double *of_run, *of_place;
 };
 
+// How distances from a kept row are measured.
+struct DistanceScale {
+  const double *per_unit, *is_category;  // [column]; 1 for categories, which are the same or one apart, 0 for numbers
+  double share;                          // of a column
+};
+
 struct Kernels {
   // Gini-optimal cut of each resample with at least `min_weight` on either side; NaN where nothing separates.
   void (*cuts_two_classes)(const LaneRows& rows, double min_weight, double* cuts);
@@ -124,15 +130,20 @@ struct Kernels {
   // kTriangleRows: [rows, kTriangleRows of them][k up to the last of these][row]. z: [vector of rows][k][lane]; out
   // reaches to the end of the last vector.
   void (*add_squares)(std::size_t n, std::size_t n_terms, const double* triangle, const double* z, double* out);
+  // z[i] = (phi[i] - mean) * per_deviation; vectors of rows are `stride` apart in z, and written whole.
+  void (*standardise)(std::size_t n, const double* phi, double mean, double per_deviation, std::size_t stride,
+                      double* z);
   // Weight of the rows that a term leaves.
   double (*tally_term)(const TermRows& rows, const Trapezoid& term);
   // Adds the weight of the rows that are classified correctly with a child of this term and distribution to `hits`,
   // and the weighted sum of the logarithms of their probabilities to `logs`.
   void (*judge_term)(const TermRows& rows, const EvidenceRows& evidence, const Trapezoid& term, const double* p,
                      double* hits, double* logs);
-  // values - centre, times per_unit, no further than `farthest` from zero.
-  void (*to_units)(const double* values, std::ptrdiff_t stride, std::size_t n, const double* centre,
+  // values - centre, times per_unit, no further than `farthest` from zero. Returns whether one is missing.
+  bool (*to_units)(const double* values, std::ptrdiff_t stride, std::size_t n, const double* centre,
                    const double* per_unit, double farthest, float* out);
+  // What each of n columns adds to the distance of a row from a kept one; what the row lacks adds nothing.
+  void (*distance_parts)(std::size_t n, const double* x, const double* kept, const DistanceScale& scale, double* part);
   // Codes of n numbers in units, [group]; the last group is filled with the code of zero. Returns the largest error of
   // distances from them, in steps. Numbers beyond kMostSteps are farther away than their codes, from every code.
   // `units` can be read up to a whole number of vectors. What is missing gets any code.

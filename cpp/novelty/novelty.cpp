@@ -13,7 +13,7 @@ namespace ferl {
 namespace {
 
 // Vectors of exemplars, of which a first look at codes spares less than it takes.
-constexpr std::size_t kFewVectors = 3;
+constexpr std::size_t kFewVectors = 4;
 
 bool fits_a_child(const Tree& tree, std::size_t node, const Block& block, Row row) {
   for (std::size_t child = node + 1; child < tree.nodes[node].end; child = tree.nodes[child].end)
@@ -95,49 +95,33 @@ void Exemplars::distance(const Tree& tree, const MatrixView& x, int n_threads, s
       double* own = out + (block.first + i) * n_out;
       if (best[i] == kNoExemplar)
         std::fill_n(own, n_out, kNaN);
-      else if (n_out == 1 && !query[i].has_missing && units_of_.n_numbers() == d)
-        *own = sum_of_numbers(x.row(block.first + i), x.column_stride, index_[best[i] & 0xffffffff]);
       else
-        measure(x.row(block.first + i), x.column_stride, index_[best[i] & 0xffffffff], n_out, own);
+        measure(x.row(block.first + i), x.column_stride, query[i].has_missing, index_[best[i] & 0xffffffff], n_out,
+                own);
     }
   });
 }
 
 // The distance again, exactly: the search rounds.
-void Exemplars::measure(const double* x, std::ptrdiff_t stride, NodeId exemplar, std::size_t n_out, double* out) const {
-  const std::size_t d = units_of_.n_columns();
-  const double* row = row_.data() + static_cast<std::size_t>(exemplar) * d;
-  std::size_t n_known = 0;
-  for (std::size_t j = 0; j < d; ++j) n_known += !is_missing(x[static_cast<std::ptrdiff_t>(j) * stride]);
-  const double share = 1.0 / static_cast<double>(std::max<std::size_t>(n_known, 1));
-  double sum = 0;
-  for (std::size_t j = 0; j < d; ++j) {
-    const double value = x[static_cast<std::ptrdiff_t>(j) * stride];
-    const double part = units_of_.away(value, row[j], j) * units_of_.per_unit()[j] * share;
-    if (n_out > 1) out[j] = part;
-    sum += part;
-  }
-  if (n_out == 1) *out = sum;
-}
-
-// The same sum, term by term, for the rows that nearly all are: nothing but numbers, none of them missing. The terms
-// first, which need not wait for each other.
-double Exemplars::sum_of_numbers(const double* x, std::ptrdiff_t stride, NodeId exemplar) const {
+void Exemplars::measure(const double* x, std::ptrdiff_t stride, bool has_missing, NodeId exemplar, std::size_t n_out,
+                        double* out) const {
   constexpr std::size_t kAtOnce = 32;
   const std::size_t d = units_of_.n_columns();
-  const double *row = row_.data() + static_cast<std::size_t>(exemplar) * d, *per_unit = units_of_.per_unit();
-  const double share = 1.0 / static_cast<double>(d);
-  double sum = 0, part[kAtOnce];
+  const double* row = row_.data() + static_cast<std::size_t>(exemplar) * d;
+  const auto value = [&](std::size_t j) { return x[static_cast<std::ptrdiff_t>(j) * stride]; };
+  std::size_t n_known = d;
+  for (std::size_t j = 0; has_missing && j < d; ++j) n_known -= is_missing(value(j));
+  const double share = 1.0 / static_cast<double>(std::max<std::size_t>(n_known, 1));
+  double sum = 0, values[kAtOnce], part[kAtOnce];
   for (std::size_t first = 0; first < d; first += kAtOnce) {
     const std::size_t n = std::min(kAtOnce, d - first);
-    if (stride == 1)  // as nearly all tables have it: several at once
-      for (std::size_t k = 0; k < n; ++k) part[k] = x[first + k] - row[first + k];
-    else
-      for (std::size_t k = 0; k < n; ++k) part[k] = x[static_cast<std::ptrdiff_t>(first + k) * stride] - row[first + k];
-    for (std::size_t k = 0; k < n; ++k) part[k] = std::abs(part[k]) * per_unit[first + k] * share;
+    for (std::size_t k = 0; stride != 1 && k < n; ++k) values[k] = value(first + k);
+    const DistanceScale scale{units_of_.per_unit() + first, units_of_.is_category() + first, share};
+    kernels().distance_parts(n, stride == 1 ? x + first : values, row + first, scale, part);
+    if (n_out > 1) std::copy_n(part, n, out + first);
     for (std::size_t k = 0; k < n; ++k) sum += part[k];
   }
-  return sum;
+  if (n_out == 1) *out = sum;
 }
 
 void residual(const Tree& tree, const MatrixView& x, const double* mean, const double* precision, int n_threads,

@@ -29,8 +29,8 @@ class Exemplars {
     std::size_t begin = 0, n = 0;  // vectors of exemplars in lanes_
   };
 
-  double sum_of_numbers(const double* x, std::ptrdiff_t stride, NodeId exemplar) const;
-  void measure(const double* x, std::ptrdiff_t stride, NodeId exemplar, std::size_t n_out, double* out) const;
+  void measure(const double* x, std::ptrdiff_t stride, bool has_missing, NodeId exemplar, std::size_t n_out,
+               double* out) const;
 
   std::vector<double> row_;  // [exemplar][feature]; the centre where a number is missing
   Units units_of_;

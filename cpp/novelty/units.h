@@ -30,6 +30,7 @@ class Units {
   bool is_number(std::size_t j) const { return scale_.n_categories[j] == 0; }
   double centre(std::size_t j) const { return scale_.centre[j]; }
   const double* per_unit() const { return scale_.per_unit.data(); }
+  const double* is_category() const { return is_category_.data(); }  // [column]: 1 or 0
   // [column, numbers first]: how far categories that differ are apart.
   const std::vector<float>& mismatch() const { return mismatch_; }
 
@@ -48,8 +49,10 @@ class Units {
  private:
   Scale scale_;
   std::size_t n_numbers_ = 0;
-  std::vector<std::size_t> column_;  // numbers first
-  std::vector<float> mismatch_;      // in this order
+  std::vector<std::size_t> column_;        // numbers first
+  std::vector<float> mismatch_;            // in this order
+  std::vector<double> centre_, per_unit_;  // likewise
+  std::vector<double> is_category_;
 };
 
 }  // namespace ferl

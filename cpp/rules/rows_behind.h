@@ -20,7 +20,10 @@ class RowsBehind {
 
   std::size_t n_rules() const { return mean_.size(); }
   std::size_t n_padded() const { return n_padded_; }
-  double standardised(std::size_t rule, double firing) const { return (firing - mean_[rule]) * per_deviation_[rule]; }
+  // Standardised firings of a rule, `z`: as for count, from the rule on.
+  void standardise(std::size_t n, std::size_t rule, const double* phi, double* z) const {
+    kernels().standardise(n, phi, mean_[rule], per_deviation_[rule], n_padded_ * kLanes, z);
+  }
   // What a cell adds to the leverage of a row: the leverage of one of its rows in their mean.
   double thinness(std::size_t cell) const { return thinness_[cell]; }
   std::size_t n_cells() const { return thinness_.size(); }

@@ -109,11 +109,8 @@ class BlockScores {
         kernels().add_weighted(n, phi, v[c], by_class_.data() + c * kBlockRows);
       if (!behind_) continue;
       kernels().add_weighted(n, phi, weights_->size[static_cast<std::size_t>(rule)], size.data());
-      for (std::size_t i = 0; i < n; i += kLanes) {
-        double* z = standardised(static_cast<std::size_t>(rule), i);
-        for (std::size_t lane = 0; lane < kLanes; ++lane)
-          z[lane] = behind_->standardised(static_cast<std::size_t>(rule), phi[i + lane]);
-      }
+      const auto own = static_cast<std::size_t>(rule);
+      behind_->standardise(n, own, phi, standardised(own, 0));
     }
   }
 

@@ -6,8 +6,8 @@ an answer and gates that are open to the share s, ``r = s N / (N + 1)`` (Walley'
 N is the inverse of the leverage of the row in the ridge regression that the weights of the rules come from: the
 variance of a fitted mean is that of one row times the leverage. A cell of a curve or map with n training rows has the
 leverage 1 / (1 + n), and the thinnest cell of the row counts. N is at most one more than the training rows of the row's
-rarest category, of the columns that terms read. Far from all kept rows fewer rows are behind an answer than its
-leverage shows: N is multiplied by the familiarity ``1 / (1 + (d / far)^2)``.
+rarest category, of the columns that terms read. Far from the first kept rows, the familiar ones, fewer rows are
+behind an answer than its leverage shows: N is multiplied by the familiarity ``1 / (1 + (d / far)^2)``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oracle.inference import TIE, fire
-from oracle.rules_novelty import apart, kept_rows, nearest_parts, unit_of_distance
+from oracle.rules_novelty import MEASURED_ROWS, apart, kept_rows, nearest_parts, unit_of_distance
 from oracle.weights import cells, read_columns, softmax, supports
 
 Floats = NDArray[np.float64]
@@ -28,6 +28,8 @@ LEAST_RIDGE = 1e-3
 LEAST_VARIANCE = 1e-12
 LEAST_CURVATURE = 1e-3
 FIRING_UNIT = 2.0**-10
+FAMILIAR_VALUES = 1280
+LEAST_FAMILIAR = 64
 FAR_SHARE = 0.9
 SET_LEVEL = 2 / 3
 
@@ -89,13 +91,15 @@ def rows_of_rarest_category(model: Any, x: Floats) -> Floats:
 
 
 def familiarity(model: Any, x: Floats) -> Floats:
-    """1 for a kept row, 1/2 at a distance that one of ten kept rows exceeds; shape (n_rows,)."""
+    """1 for a familiar row, 1/2 at a distance from these that one of ten kept rows exceeds; shape (n_rows,)."""
     rows = kept_rows(model)
     if not len(rows):
         return np.ones(len(x))
     unit = unit_of_distance(model, rows)
-    far = np.quantile(apart(model, unit, rows), FAR_SHARE, method="lower")
-    distance = np.array([nearest_parts(model, unit, rows, value).sum() for value in x])
+    familiar = rows[: max(FAMILIAR_VALUES // rows.shape[1], LEAST_FAMILIAR)]
+    n_others = len(rows) - min(MEASURED_ROWS, len(rows) // 2)
+    far = np.quantile(apart(model, unit, rows[n_others:], familiar[:n_others]), FAR_SHARE, method="lower")
+    distance = np.array([nearest_parts(model, unit, familiar, value).sum() for value in x])
     with np.errstate(over="ignore"):
         return np.asarray(1 / (1 + (distance / far) ** 2))
 

@@ -98,16 +98,16 @@ def cover(model: Any, unit: Floats, rows: Floats, n_kept: int) -> list[int]:
         chosen.append(int(nearest.argmax()))
 
 
-def apart(model: Any, unit: Floats, rows: Floats) -> Floats:
-    """Distances of the first kept rows from the nearest of the others, as far as they differ; 1 where none does."""
-    n = min(MEASURED_ROWS, len(rows) // 2)
-    nearest = np.array([nearest_parts(model, unit, rows[n:], own).sum() for own in rows[:n]])
+def apart(model: Any, unit: Floats, rows: Floats, others: Floats) -> Floats:
+    """Distances of rows from the nearest of others, as far as they differ; 1 where none does."""
+    nearest = np.array([nearest_parts(model, unit, others, own).sum() for own in rows])
     return nearest[nearest > 0] if (nearest > 0).any() else np.ones(1)
 
 
 def usual_distance(model: Any, unit: Floats, rows: Floats) -> float:
     """Median distance of the first kept rows from the nearest of the others."""
-    return float(np.median(apart(model, unit, rows)))
+    n = min(MEASURED_ROWS, len(rows) // 2)
+    return float(np.median(apart(model, unit, rows[:n], rows[n:])))
 
 
 def entropy(model: Any, x: Floats) -> Floats:

@@ -35,7 +35,9 @@ LEAST_EVIDENCE = 0.2  # of the mean evidence of a column, that each column is ta
 ENTROPY_SHARE = 0.5  # usual distances that a nat of entropy counts in novelty
 MOST_MEASURED = 512  # training rows whose novelty is measured: a percent is about five of them
 MOSTLY_ALL = 0.9  # of the training weight: kept rows with this share represent all rows
-FAR_SHARE = 0.9  # of the kept rows, that have another one less than a far distance away
+FAMILIAR_VALUES = 1280  # values of kept rows that each answer is compared with; more would cost more than the answer
+LEAST_FAMILIAR = 64  # rows, even if they have more values
+FAR_SHARE = 0.9  # of kept rows, that are less than a far distance away from the familiar ones
 _MEASURED_ROWS = 256  # kept rows by whose distances the usual one is measured
 _DIGITS = 5  # of a quantile in a file
 
@@ -255,25 +257,35 @@ class Neighbours:
         return _core.cover(self.rows, self.centre, 1 / self.unit, self.n_categories, n_kept)
 
     @cached_property
-    def _apart(self) -> Floats:
-        """Distances of some of these rows from the nearest of the others, as far as they differ; 1 where none does."""
-        n = min(_MEASURED_ROWS, len(self.rows) // 2)
-        if n == 0:
-            return np.ones(1)
-        distance = np.empty((n, 1))
-        self._search(self.rows[n:]).distance(self.rows[:n], 1, distance)
-        apart = distance[distance > 0]
-        return apart if len(apart) else np.ones(1)
-
-    @cached_property
     def usual(self) -> float:
         """Median distance of some of these rows from the nearest of the others; 1 where all are equal."""
-        return float(np.median(self._apart))
+        n = self._n_measured
+        return float(np.median(self._apart(self.rows[:n], self.rows[n:])))
+
+    @property
+    def familiar(self) -> Neighbours:
+        """The first of these rows, as many as can be searched for every answer."""
+        n_familiar = max(FAMILIAR_VALUES // max(self.rows.shape[1], 1), LEAST_FAMILIAR)
+        return replace(self, rows=self.rows[:n_familiar])
 
     @cached_property
     def far(self) -> float:
-        """A distance from the nearest of the others that one in ten of these rows exceeds, in usual distances."""
-        return float(np.quantile(self._apart, FAR_SHARE, method="lower")) / self.usual
+        """A distance from the nearest familiar row that one in ten others of these rows exceeds."""
+        n_others = len(self.rows) - self._n_measured
+        apart = self._apart(self.rows[n_others:], self.familiar.rows[:n_others])
+        return float(np.quantile(apart, FAR_SHARE, method="lower"))
+
+    @property
+    def _n_measured(self) -> int:
+        return min(_MEASURED_ROWS, len(self.rows) // 2)
+
+    def _apart(self, rows: Floats, others: Floats) -> Floats:
+        """Distances of rows from the nearest of others, as far as they differ; 1 where none does."""
+        distance = np.zeros((len(rows), 1))
+        if len(rows):
+            self._search(others).distance(rows, 1, distance)
+        apart = distance[distance > 0]
+        return apart if len(apart) else np.ones(1)
 
     @cached_property
     def search(self) -> _core.Exemplars:

@@ -262,15 +262,16 @@ class RuleModel(Model):
         return result
 
     def familiarity(self, rows: Floats, n_threads: int = 1) -> Floats:
-        """1 for a row that the model keeps, 1/2 for one that is as far from these as few training rows, (n_samples,).
+        """1 for a familiar row, 1/2 for one that is as far from these as few training rows, shape (n_samples,).
 
         Leverage alone misses holes inside the training range, and categories that no rule reads.
         """
         if not self.tree.profile.has_exemplars:
             return np.ones(len(rows))
-        distance = self._usual_distances(rows, 1, n_threads)[:, 0]
+        distance = np.empty((len(rows), 1))
+        self.familiar.search.distance(rows, n_threads, distance)
         with np.errstate(over="ignore"):
-            return np.asarray(1 / (1 + (distance / self.neighbours.far) ** 2))
+            return np.asarray(1 / (1 + (distance[:, 0] / self.neighbours.far) ** 2))
 
     def probabilities(self, rows: Floats, n_threads: int = 1) -> Floats:
         """The softmax of the scores, shape (n_samples, n_classes)."""
@@ -472,6 +473,11 @@ class RuleModel(Model):
     def neighbours(self) -> Neighbours:
         """The rows that the model keeps to compare others with."""
         return Neighbours.of(self.tree, [block for block in self.terms if block.reads_columns])
+
+    @cached_property
+    def familiar(self) -> Neighbours:
+        """Some of them, which show whether training rows are near a row."""
+        return self.neighbours.familiar
 
     @property
     def unit_of_distance(self) -> Floats:

@@ -496,7 +496,7 @@ def _add_evidence(
     behind = keep(smallest([behind, *most]))
     if model.tree.profile.has_exemplars:
         search = _nearest(model, columns)
-        away = keep(keep(Value("nearest", search.columns, search)) / model.neighbours.usual / model.neighbours.far)
+        away = keep(keep(Value("nearest", search.columns, search)) / model.neighbours.far)
         behind = keep(choose(away > _FAR, 0.0, behind * (1.0 / (away * away + 1.0))))
     reliability = keep(support * (behind / (behind + PRIOR_ROWS)))
     if len(probability) == 1:  # what lies on all classes lies on the only one
@@ -511,7 +511,7 @@ def _add_evidence(
 
 
 def _nearest(model: RuleModel, columns: Columns) -> Nearest:
-    kept, n_categories = model.neighbours, [columns.n_categories(column) for column in range(columns.n)]
+    kept, n_categories = model.familiar, [columns.n_categories(column) for column in range(columns.n)]
     order = sorted(range(columns.n), key=lambda column: n_categories[column] is not None)
     is_number = np.array([n_categories[column] is None for column in order])
     counts = ~np.isin(order, model.replaced)  # the others are read through derived columns alone

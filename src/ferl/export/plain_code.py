@@ -313,7 +313,7 @@ def ferl_single(item):
 
 
 def ferl_nearest(values, known, kept):
-    """The mean distance from the nearest kept row: the nearest by single precision, as in training."""
+    """The mean distance from the nearest familiar row: the nearest by single precision, as in training."""
     n_numbers, farthest, centre, per_unit, units, rows, order = kept
     query = []
     for k, item in enumerate(values):
@@ -541,7 +541,7 @@ static double ferl_code(double item, int n, const double *values) {
 """
 
 _C_NEAREST = """
-/* The mean distance from the nearest kept row: the nearest by single precision, as in training. */
+/* The mean distance from the nearest familiar row: the nearest by single precision, as in training. */
 static double ferl_nearest(const double *value, const int *known) {{
   float query[{d}], least = 0.0f;
   double share, total = 0.0;

@@ -166,7 +166,7 @@ class Input:
 
 @dataclass(frozen=True, eq=False)
 class Nearest:
-    """The search of the nearest row that a model keeps; the value is the mean distance of the known columns.
+    """The search of the nearest familiar row of a model; the value is the mean distance of the known columns.
 
     Attributes
     ----------
@@ -180,10 +180,10 @@ class Nearest:
         Place of each column among the features and derived columns: distances are summed in this order.
     centre, per_unit : ndarray of shape (n_columns,)
         Of each column, in the order of the search.
-    units : ndarray of shape (n_kept, n_columns), single precision
-        The kept rows as the search compares them.
-    rows : ndarray of shape (n_kept, n_columns)
-        The kept rows; numbers that are missing are the centre, categories that are missing are -1.
+    units : ndarray of shape (n_familiar, n_columns), single precision
+        The familiar rows as the search compares them.
+    rows : ndarray of shape (n_familiar, n_columns)
+        The same rows; numbers that are missing are the centre, categories that are missing are -1.
     farthest : float
         Values further away than this count as this in the search.
     """

@@ -355,7 +355,7 @@ class _SqlPrinter(Printer):
         return f"(CAST({name} AS TIMESTAMPTZ) AT TIME ZONE 'UTC')" if column.is_zoned else f"CAST({name} AS TIMESTAMP)"
 
     # -----------------------------------------------------------------------------------------------------------------
-    # The nearest kept row
+    # The nearest familiar row
     # -----------------------------------------------------------------------------------------------------------------
 
     def search_columns(self, search: Nearest) -> dict[str, str]:
@@ -384,7 +384,7 @@ class _SqlPrinter(Printer):
         return self.single(item)
 
     def distances(self, search: Nearest) -> tuple[str, str]:
-        """The distance by which rows are compared, and the distance that counts; of a row q and a kept row k."""
+        """The distance by which rows are compared, and the distance that counts; of a row q and a familiar row k."""
         sums: tuple[list[str], list[str]] = ([], [])
         exact = []
         for k, item in enumerate(search.columns):
@@ -408,7 +408,7 @@ class _SqlPrinter(Printer):
         return " + ".join(f"({item})" for item in both), f"({total}) * q.ferl_share"
 
     def kept_rows(self, search: Nearest) -> str:
-        """The common table expression of the kept rows: their place i, r of each column, u of numbers in units."""
+        """The common table expression of the familiar rows: their place i, r of each column, u of numbers in units."""
         names, columns = ["i"], [[str(i) for i in range(len(search.rows))]]
         for name, numbers, is_single in _kept_columns(search):
             names.append(name)
@@ -418,7 +418,7 @@ class _SqlPrinter(Printer):
         return f"{self.stem}_kept({', '.join(names)}) AS (VALUES {rows})"
 
     def nearest_stage(self, index: int, search: Nearest, live: list[str], source: str, name: str) -> list[str]:
-        """Common table expressions that add the distance from the nearest kept row to columns of a source."""
+        """Common table expressions that add the distance from the nearest familiar row to columns of a source."""
         item = [f"{text} AS {column}" for column, text in self.search_columns(search).items()]
         compared, exact = self.distances(search)
         handed = [f"q.{column}" for column in live]
@@ -689,7 +689,7 @@ class _SQLite(_SqlPrinter):
 
 
 def _kept_columns(search: Nearest) -> Iterator[tuple[str, list[float], bool]]:
-    """Columns of the kept rows that count: name, numbers, and whether these are in single precision."""
+    """Columns of the familiar rows that count: name, numbers, and whether these are in single precision."""
     for k in range(len(search.columns)):
         if search.per_unit[k] > 0:
             yield f"r{k}", search.rows[:, k].tolist(), False

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ferl import _core
 from ferl._models.cases import N_NEAREST, Cases
 from ferl._models.evidence import PRIOR_ROWS, SET_LEVEL
-from ferl._models.novelty import ENTROPY_SHARE, LOST_MASS
+from ferl._models.novelty import ENTROPY_SHARE, LOST_MASS, Neighbours
 from ferl._models.rule_model import RuleModel
 from ferl._models.terms import CurvesAndMaps, Rules, Terms
 from ferl._models.tree import FuzzyTree
@@ -72,14 +72,13 @@ def rule_answers(
     graph: Graph, model: RuleModel, table: Value, evidence: bool, measure: str | None, contributions: bool
 ) -> dict[str, Value]:
     """Matrices, classes first, and values of each row, by the names of the outputs; no ``measure``: no novelty."""
-    compares = measure == "neighbour" or (evidence and model.tree.profile.has_exemplars)
-    rows, gated = add_rows(graph, table, model, reads_all=measure is not None or compares), model.gated_columns
+    reads_all = measure is not None or (evidence and model.tree.profile.has_exemplars)
+    rows, gated = add_rows(graph, table, model, reads_all), model.gated_columns
     added = [add_terms(block, graph, model, rows) for block in model.terms]
     fading, level = (_support(graph, model, rows, item) for item in (gated[: model.n_fading], gated[model.n_fading :]))
     support = graph("Mul", fading, level) if fading is not None and level is not None else fading or level
     sums, size = _scores(graph, model, rows, added, fading)
     scores = sums if fading is None else graph("Add", sums, _base(graph, model, fading))
-    distance = _usual_distance(graph, model, rows) if compares else None
     probability = _probability(graph, scores, len(model.classes))
     result = {
         "scores": scores,
@@ -87,11 +86,12 @@ def rule_answers(
         "probability": probability,
     }
     if evidence:
-        n_behind = _rows_behind(graph, model, rows, added, distance)
+        n_behind = _rows_behind(graph, model, rows, added)
         result |= _evidence(graph, probability, n_behind, support, len(model.classes))
     if contributions:
         result["contributions"] = _contributions(graph, model, rows, added, fading)
-    if measure == "neighbour" and distance is not None:
+    if measure == "neighbour":
+        distance = graph("Div", _distance(graph, model, rows, model.neighbours), model.neighbours.usual)
         result["novelty"] = graph("Add", distance, graph("Mul", _entropy(graph, scores), ENTROPY_SHARE))
     elif measure is not None:
         result["novelty"] = _residual(graph, model, rows, support)
@@ -327,7 +327,7 @@ def _distinct_conditions(tree: FuzzyTree) -> tuple[NDArray[np.intp], NDArray[np.
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def _rows_behind(graph: Graph, model: RuleModel, rows: Rows, added: list[Added], distance: Value | None) -> Value:
+def _rows_behind(graph: Graph, model: RuleModel, rows: Rows, added: list[Added]) -> Value:
     """How many training rows the answers average, were all gates open, shape (1, n_rows)."""
     leverage = graph("Expand", np.array([[model.rows_behind.least]]), rows.shape(1))
     for block in added:
@@ -336,8 +336,9 @@ def _rows_behind(graph: Graph, model: RuleModel, rows: Rows, added: list[Added],
     most = graph("Div", 1.0, leverage)
     for column, item in model.most_rows_of_category.items():
         most = graph("Min", most, graph.insert_axis(_most_rows(graph, rows, column, item), 0))
-    if distance is None:
+    if not model.tree.profile.has_exemplars:
         return most
+    distance = _distance(graph, model, rows, model.familiar)
     away = graph("Div", graph.insert_axis(distance, 0), model.neighbours.far)
     return graph("Div", most, graph("Add", graph("Mul", away, away), 1.0))
 
@@ -399,15 +400,14 @@ def _probability(graph: Graph, scores: Value, n_classes: int) -> Value:
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def _usual_distance(graph: Graph, model: RuleModel, rows: Rows) -> Value:
-    """The distance from the nearest kept row in usual ones, shape (n_rows,)."""
-    neighbours = model.neighbours
+def _distance(graph: Graph, model: RuleModel, rows: Rows, neighbours: Neighbours) -> Value:
+    """The distance from the nearest of some training rows, shape (n_rows,)."""
     scale = Scale.of(model.tree, neighbours.unit)
     index = graph("Range", np.array(0), graph.remove_axis(rows.n_rows, 0), np.array(1))
     pairs = Pairs(index, graph("Expand", np.zeros(1, dtype=np.int64), rows.n_rows))
     distance = search(graph, rows, scale, neighbours.rows, np.arange(len(neighbours.rows))[None], pairs)
     nearest = graph("ArgMin", distance, axis=1, keepdims=0)
-    return graph("Div", measured_distance(graph, rows, scale, neighbours.rows, nearest), neighbours.usual)
+    return measured_distance(graph, rows, scale, neighbours.rows, nearest)
 
 
 def _residual(graph: Graph, model: RuleModel, rows: Rows, support: Value | None) -> Value:

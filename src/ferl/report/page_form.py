@@ -104,20 +104,20 @@ def _(model: RuleModel, tree: None = None) -> dict[str, Any]:
         ],
         "behind": _behind_form(model),
         "novelty": _residual_form(model)
-        or _neighbour_form(model)
-        | {"usual": model.neighbours.usual, "far": model.neighbours.far, "row": numbers(model.neighbours.rows)},
+        or _neighbour_form(model) | {"usual": model.neighbours.usual, "row": numbers(model.neighbours.rows)},
     }
 
 
 def _behind_form(model: RuleModel) -> dict[str, Any]:
     """What counts the training rows behind an answer; of the triangle each row up to the diagonal."""
-    rows_behind = model.rows_behind
+    rows_behind, has_rows = model.rows_behind, model.tree.profile.has_exemplars
     return {
         "least": rows_behind.least,
         "mean": numbers(rows_behind.mean),
         "per_deviation": numbers(rows_behind.per_deviation),
         "triangle": [row[: k + 1].tolist() for k, row in enumerate(rows_behind.triangle)],
         "most": [{"column": j, "rows": most.tolist()} for j, most in model.most_rows_of_category.items()],
+        "familiar": {"n": len(model.familiar.rows), "far": model.neighbours.far} if has_rows else None,
     }
 
 

@@ -49,6 +49,7 @@ MOST_WITH_DOUBT, LEAST_WITH_ROWS = 0.2, 0.75  # rank correlations of ignorance
 MOST_ABOVE = 13.0  # % of the fits whose mean belief is above their accuracy
 MOST_COST, MOST_SHARE = 2.0, 5.0  # predict_evidence / predict_proba; % of a fit
 N_FITTED, N_PREDICTED, N_FEATURES = 20_000, 100_000, 20  # of the table whose answers and fits are timed
+N_CATEGORIES, MISSING_SHARE = 6, 0.05  # of its columns with categories, and of all values, in one of the cases
 SIGNALS = ("ignorance", "novelty", "1 - p_max")
 
 
@@ -438,15 +439,21 @@ def _cost_section(repeats: int, step: Step) -> Finding:
     step("cost")
     n_rows = N_FITTED + N_PREDICTED
     X, y = make_classification(n_rows, N_FEATURES, n_informative=5, n_redundant=0, flip_y=0.05, random_state=SEED)
-    X_fit, y_fit, X_new = X[:N_FITTED], y[:N_FITTED], X[N_FITTED:].copy()
+    mixed = with_categories_and_missing(X)
+    cases: dict[str, tuple[Any, int | None]] = {
+        "rules, curves and maps": (X, MAX_MAPS),
+        "rules alone": (X, None),
+        "categories and missing values": (mixed, MAX_MAPS),
+    }
     models = {
-        name: FERLClassifier(max_maps=max_maps, random_state=SEED, n_jobs=1).fit(X_fit, y_fit)
-        for name, max_maps in (("rules, curves and maps", MAX_MAPS), ("rules alone", None))
+        name: FERLClassifier(max_maps=max_maps, random_state=SEED, n_jobs=1).fit(rows[:N_FITTED], y[:N_FITTED])
+        for name, (rows, max_maps) in cases.items()
     }
-    seconds = {
-        name: race({way: partial(getattr(model, way), X_new) for way in ("predict_proba", "predict_evidence")}, repeats)
-        for name, model in models.items()
-    }
+    seconds = {}
+    for name, model in models.items():
+        new = cases[name][0][N_FITTED:].copy()
+        ways = {way: partial(getattr(model, way), new) for way in ("predict_proba", "predict_evidence")}
+        seconds[name] = race(ways, repeats)
     ratios = {name: times["predict_evidence"] / times["predict_proba"] for name, times in seconds.items()}
     shares = {}
     for name, part in ((f"{N_FITTED:,}", slice(N_FITTED)), (f"{n_rows:,}", slice(None))):
@@ -464,7 +471,9 @@ def _cost_section(repeats: int, step: Step) -> Finding:
     notes = [
         f"Processor time on one thread. {N_PREDICTED:,} x {N_FEATURES} rows, models learned from {N_FITTED:,} rows ("
         + ", ".join(f"{name}: {model.n_rules_} rules" for name, model in models.items())
-        + f"); median of {repeats} rounds in turn; for fits the least share of {repeats}."
+        + f"); median of {repeats} rounds in turn; for fits the least share of {repeats}. With categories: every fifth "
+        f"column has {N_CATEGORIES} categories, and {100 * MISSING_SHARE:g} % of all values are missing; both ways encode the "
+        "data frame."
     ]
     headlines = [
         *(goal(f"predict_evidence / predict_proba, {name}, time", ratio, MOST_COST) for name, ratio in ratios.items()),
@@ -472,6 +481,14 @@ def _cost_section(repeats: int, step: Step) -> Finding:
     ]
     data = {"cost": {"seconds": seconds, "ratio": ratios, "share_of_fit": shares}}
     return Finding(Section("Cost", ["What", "Measured", "Wanted"], rows, notes), data, headlines)
+
+
+def with_categories_and_missing(X: Floats) -> pd.DataFrame:
+    """The same table as a data frame: every fifth column in categories, some values missing."""
+    frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])
+    for column in frame.columns[::5]:
+        frame[column] = pd.qcut(frame[column], N_CATEGORIES, labels=list("abcdef"[:N_CATEGORIES]))
+    return frame.mask(np.random.default_rng(SEED).random(X.shape) < MISSING_SHARE)
 
 
 def share_of_products(X: Floats, y: NDArray[np.int64]) -> float:

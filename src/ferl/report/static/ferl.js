@@ -387,6 +387,7 @@ const ferlEngine = (() => {
       this.base = numbers(model.base); // scores of the class frequencies, where no support is left
       this.columnGate = model.gate.map((item) => ({ ...item, range: numbers(item.range) }));
       this.novelty = model.novelty.measure === "neighbour" ? new Neighbours(this) : new Residual(this);
+      this.familiar = model.behind.familiar && new Neighbours(this, model.behind.familiar.n);
     }
 
     // Number of values that one search for similar known cases reads; 0 where the model has none.
@@ -417,7 +418,7 @@ const ferlEngine = (() => {
       contributions.push(this.withBase(contributions.pop(), fade));
       const lost = this.withheld(row.length, openness, support), byColumn = this.sharedByColumn(row.length, contributions);
       const distance = this.novelty.parts(row, lost), probability = this.probability(scores);
-      const answer = { ...this.evidence(probability, this.rowsBehind(row, firing, distance), support), conflict };
+      const answer = { ...this.evidence(probability, this.rowsBehind(row, firing), support), conflict };
       answer.label = argmax(probability);
       const parts = this.model.novelty.measure === "neighbour" ? this.withEntropy(distance, scores, lost, byColumn) : distance;
       const apart = contributions.filter((_, term) => term >= this.columns.length || this.columns[term].length === 0);
@@ -486,13 +487,13 @@ const ferlEngine = (() => {
     }
 
     // How many training rows an answer averages, were all gates open; as cpp/rules/rows_behind.cpp. Fewer where the row is
-    // far from all rows that the model keeps.
-    rowsBehind(row, firing, distance) {
-      const { behind, novelty } = this.model;
+    // far from the familiar rows.
+    rowsBehind(row, firing) {
+      const { behind } = this.model;
       const leverage = this.terms.reduce((sum, item) => sum + item.leverage(row, firing, behind), behind.least);
       const most = Math.min(1 / leverage, ...behind.most.map((item) => mostRows(row[item.column], item.rows)));
-      if (novelty.measure !== "neighbour") return most;
-      const away = distance.reduce((sum, item) => sum + item, 0) / novelty.usual / novelty.far;
+      if (!this.familiar) return most;
+      const away = this.familiar.parts(row).reduce((sum, item) => sum + item, 0) / behind.familiar.far;
       return most / (1 + away * away);
     }
 
@@ -576,12 +577,13 @@ const ferlEngine = (() => {
 
   // Distance to the nearest exemplar: of the nodes where the row's paths end, or of rules that add up any.
   class Neighbours {
-    constructor(engine) {
+    // n: how many rows, the first ones; all rows without.
+    constructor(engine, n) {
       const item = engine.model.novelty;
       this.engine = engine;
       this.farAway = engine.constants.far_away; // in units: all values further away are equally far for the search
       this.exemplar = item.exemplar ?? null;
-      this.row = numbers(item.row);
+      this.row = numbers(item.row.slice(0, n));
       this.centre = numbers(item.centre);
       this.perUnit = numbers(item.per_unit);
       this.isNumber = item.is_number;
