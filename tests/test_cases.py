@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 import javascript
 from ferl import FERLClassifier, load_model, save_model
 from ferl._learn import case_distance
+from ferl._learn import cases as learn_cases
 from ferl._learn.case_distance import Vicinity, with_learned_distance
 from ferl._learn.cases import HOLD, RIDGE, Judged, fitted_votes, with_more_cases
 from ferl._learn.rows import Block
@@ -339,6 +340,40 @@ def test_weights_do_not_make_cases_of_noise(weights: dict[str, Any]) -> None:
         assert choice.gain < 0.05
         n_used += choice.is_used
     assert n_used <= 2
+
+
+@pytest.mark.parametrize("heavy", [1e6, 1e9, 1e10, 1e12])
+@pytest.mark.parametrize("cases", [False, True])
+def test_a_row_that_outweighs_all_others_is_fitted(heavy: float, cases: bool) -> None:
+    X, y = rings(150)
+    weight = np.ones(150)
+    weight[0] = heavy
+    clf = FERLClassifier(cases=cases, random_state=0).fit(X, y, sample_weight=weight)
+    assert clf.predict_proba(X[:1])[0, y[0]] > 0.9
+    assert not clf.n_cases_  # one row judges nothing
+    weight[::2] = heavy  # many heavy rows do
+    again = FERLClassifier(cases=cases, random_state=0).fit(X, y, sample_weight=weight)
+    assert np.isfinite(again.predict_proba(X)).all()
+
+
+def test_the_same_cases_judge_two_parts_and_are_rows_of_neither(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[list[dict[str, Any]], NDArray[np.int32]]] = []
+    judge = learn_cases._judged_parts
+
+    def noted(parts: list[dict[str, Any]], kept: NDArray[np.int32], *rest: Any) -> Any:
+        seen.append((parts, kept))
+        return judge(parts, kept, *rest)
+
+    monkeypatch.setattr(learn_cases, "_judged_parts", noted)
+    for n_classes, together in ((2, 2), (5, 1)):
+        seen.clear()
+        X, y = rings(240, classes=n_classes)
+        choice = FERLClassifier(cases=True, random_state=0).fit(X, y).cases_
+        assert [len(parts) for parts, _ in seen] == [together] * (6 // together)
+        assert choice is not None
+        assert choice.n_rows == sum(len(part["other"]) for parts, _ in seen for part in parts) == 240
+        for parts, kept in seen:
+            assert not np.intersect1d(kept, np.concatenate([part["other"] for part in parts])).size
 
 
 def test_far_from_all_cases_nothing_is_added(clustered: tuple[FERLClassifier, Floats, NDArray[np.int64]]) -> None:

@@ -487,6 +487,72 @@ def test_progress_is_reported_and_an_exception_stops_the_work() -> None:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
+# What inner validation has learned
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def judged(sample: _core.Sample, prune: float = 0.0015, **options: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """What was grown, and the parts that a judge was given, who answers ``prune``."""
+    seen: list[dict[str, Any]] = []
+
+    def judge(parts: list[dict[str, Any]]) -> float:
+        seen.extend(parts)
+        return prune
+
+    return _core.grow_rules(sample, _core.RuleOptions(**(OPTIONS | options)), None, judge), seen
+
+
+@pytest.mark.parametrize("n", [120, 700, 1600])
+def test_a_judge_sees_rules_of_other_rows_than_those_they_are_judged_on(n: int) -> None:
+    sample = sample_of(*random_table(3, n))
+    grown, parts = judged(sample, prune=OPTIONS["prune"])
+    assert len(parts) == {120: 6, 700: 5, 1600: 1}[n]
+    others = np.concatenate([part["other"] for part in parts])
+    assert len(np.unique(others)) == len(others)
+    assert n >= 1000 or len(others) == sample.n_rows
+    for part in parts:
+        assert not np.intersect1d(part["fit"], part["other"]).size
+        assert len(part["fit"]) + len(part["other"]) == sample.n_rows
+        np.testing.assert_allclose(part["weight"].sum(axis=1), 0, atol=1e-9)
+    plain, threads = grow(sample), judged(sample, prune=OPTIONS["prune"], n_threads=3)
+    for name in ARRAYS:
+        np.testing.assert_array_equal(grown[name], plain[name])
+        np.testing.assert_array_equal(grown[name], threads[0][name])
+        for one, other in zip(parts, threads[1], strict=True):
+            np.testing.assert_array_equal(one[name], other[name])
+
+
+def test_a_judge_chooses_how_far_to_prune() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 5))
+    sample = sample_of(X, (X[:, 0] * X[:, 1] + X[:, 2] > 0).astype(np.int32))
+    grown, parts = judged(sample, prune=0.05)
+    plain = grow(sample, prune=0.05)
+    for name in ARRAYS:
+        np.testing.assert_array_equal(grown[name], plain[name])
+    assert len(grown["weight"]) < len(grow(sample)["weight"])
+    few = judged(sample, prune=0.0015)[1]  # the parts are pruned by the options, before the judge has answered
+    assert [len(part["weight"]) for part in parts] == [len(part["weight"]) for part in few]
+
+    def refuse(_: list[dict[str, Any]]) -> float:
+        raise ArithmeticError("no judgement")
+
+    with pytest.raises(ArithmeticError, match="no judgement"):
+        _core.grow_rules(sample, _core.RuleOptions(**OPTIONS), None, refuse)
+
+
+def test_no_repeated_row_is_judged_by_rules_that_have_it() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 4, (400, 3)).astype(float)
+    sample = sample_of(X, (rng.random(400) < np.where(X[:, 0] > 1, 0.8, 0.3)).astype(np.int32))
+    assert sample.n_rows < 200  # rows weigh more than one, and come with both classes: they are taken apart
+    for options in ({}, {"effort": 2}):
+        for part in judged(sample, **options)[1]:
+            assert not np.intersect1d(part["fit"], part["other"]).size
+            assert np.array_equal(np.sort(np.append(part["fit"], part["other"])), np.arange(sample.n_rows))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
 # Tables at the edge
 # ---------------------------------------------------------------------------------------------------------------------
 
