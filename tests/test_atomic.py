@@ -25,6 +25,13 @@ def test_what_is_no_regular_file_is_refused_and_stays(tmp_path):
     assert os.listdir(tmp_path) == ["pipe"]
 
 
+def test_a_folder_that_does_not_exist_is_named_and_not_the_temporary_file(tmp_path):
+    path = tmp_path / "models" / "model.json"
+    with pytest.raises(FileNotFoundError, match=r"its folder does not exist: '.*models/model\.json'"), replacing(path):
+        pass
+    assert not path.parent.exists()
+
+
 def test_a_link_stays_a_link(tmp_path):
     (tmp_path / "file").write_text("old", encoding="utf-8")
     (tmp_path / "link").symlink_to("file")

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 import scipy.sparse
 
+from estimators import classifier
 from ferl import FERLClassifier, FERLTreeClassifier
 from ferl.words import PartitionError, quantile_partition
 from tree_examples import tree_classifier
@@ -55,6 +56,28 @@ def with_value(row: int, column: int, value: float) -> np.ndarray:
 def test_unusable_tables_are_refused(table, labels, message):
     with pytest.raises(ValueError, match=message):
         FERLTreeClassifier("deep").fit(table, labels)
+
+
+@pytest.mark.parametrize("kind", ["rules", "deep"])
+def test_tables_that_are_no_arrays_name_the_remedy(kind):
+    columns = {f"x{j}": X[:, j] for j in range(3)}
+    structured = pd.DataFrame(columns).to_records(index=False)
+    with pytest.raises(ValueError, match=r"X is a dict, whose columns have names. Pass a data frame"):
+        classifier(kind).fit(columns, Y)
+    with pytest.raises(ValueError, match=r"X is a structured array, whose columns have names. Pass a data frame"):
+        classifier(kind).fit(structured, Y)
+    fitted = classifier(kind, random_state=0).fit(pd.DataFrame(structured), Y)
+    with pytest.raises(ValueError, match="X is a structured array"):
+        fitted.predict(structured)
+
+
+@pytest.mark.parametrize("kind", ["rules", "deep"])
+def test_labels_without_an_order_and_weights_of_text_are_refused_by_name(kind):
+    labels = np.array([1 if k % 2 else "a" for k in range(60)], dtype=object)
+    with pytest.raises(ValueError, match=r"labels of types that have no order \(int, str\)"):
+        classifier(kind).fit(X, labels)
+    with pytest.raises(ValueError, match=r"sample_weight holds what is no number.*'heavy'"):
+        classifier(kind).fit(X, Y, ["heavy"] * 60)
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import shlex
 import subprocess
@@ -345,3 +346,11 @@ def test_a_safe_scorecard_has_no_formulas(tmp_path):
     assert "'=cmd()" in text
     assert "--safe-csv is about CSV" in refused(*command[:-1], tmp_path / "points.txt", "--safe-csv")
     assert "add --scorecard" in refused("export", tmp_path / "model.json", "-o", tmp_path / "m.onnx", "--safe-csv")
+
+
+def test_a_compressed_file_is_called_so(tmp_path):
+    (tmp_path / "rows.csv").write_bytes(gzip.compress(b"x,y\n1,2\n" * 50))
+    assert "rows.csv is compressed. Unpack it first: gunzip" in refused(
+        "fit", tmp_path / "rows.csv", "--target", "y", "-o", tmp_path / "model.json"
+    )
+    assert not (tmp_path / "model.json").exists()

@@ -224,8 +224,14 @@ def learn_labels(
         if "inconsistent numbers of samples" in str(error):
             raise ValueError(f"{error} Pass one label for each row of X.") from error
         raise
-    check_classification_targets(y if text is None else text[1])
-    return distinct_labels(y) if text is None else text
+    try:
+        check_classification_targets(y if text is None else text[1])
+        return distinct_labels(y) if text is None else text
+    except TypeError as error:
+        kinds = sorted({type(label).__name__ for label in np.asarray(y, dtype=object).tolist()})
+        raise ValueError(
+            f"y holds labels of types that have no order ({', '.join(kinds)}). Make all of them text: y.astype(str)."
+        ) from error
 
 
 def encode_rows(estimator: Any, columns: Schema, X: Any, needed: Collection[int] | None = None) -> Floats:

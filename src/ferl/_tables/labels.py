@@ -326,7 +326,10 @@ def checked_sample_weight(sample_weight: ArrayLike | None, n_rows: int, may_be_z
     """Weights as doubles, one for each row; ``may_be_zero``: all of them may be, in a part of a table."""
     if sample_weight is None:
         return np.ones(n_rows)
-    weight = np.asarray(sample_weight, dtype=np.float64)
+    try:
+        weight = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"sample_weight holds what is no number ({error}). Pass one number for each row.") from error
     if weight.ndim == 0:
         weight = np.full(n_rows, float(weight))
     if weight.shape != (n_rows,):

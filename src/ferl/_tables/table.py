@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
@@ -178,6 +178,9 @@ def _as_array(X: Any) -> NDArray[Any]:
     """What is no data frame as an array, whose values keep their types."""
     if hasattr(X, "toarray"):
         raise TypeError("Sparse data was passed, but dense data is required. Use X.toarray() to make it dense.")
+    if isinstance(X, Mapping) or (isinstance(X, np.ndarray) and X.dtype.names is not None):
+        kind = type(X).__name__ if isinstance(X, Mapping) else "structured array"
+        raise ValueError(f"X is a {kind}, whose columns have names. Pass a data frame: pandas.DataFrame(X).")
     if isinstance(X, np.ma.MaskedArray):
         return np.ma.filled(X.astype(object), np.nan)  # what is masked is missing
     if not isinstance(X, np.ndarray) and getattr(X, "ndim", 2) == 1:

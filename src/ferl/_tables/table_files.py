@@ -245,6 +245,8 @@ def _encoding_of(path: Path) -> str:
         start = file.read(256)
     if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
+    if start.startswith(b"\x1f\x8b"):
+        raise TableFileError(f"{path.name} is compressed. Unpack it first: gunzip -c {path.name} > table.csv")
     if b"\0" in start:
         raise TableFileError(
             f"{path.name} holds bytes of zero, so it is no CSV file in UTF-8. If it is UTF-16, convert it: "

@@ -60,6 +60,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     old = target.stat() if target.exists() else None
     if old is not None and not stat.S_ISREG(old.st_mode):  # a device or a pipe would be gone, a folder is in the way
         raise OSError(errno.EINVAL, "not a regular file, so it cannot be replaced by one", str(path))
+    if not target.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "its folder does not exist", str(path))
     beside = target.with_name(f".ferl-{secrets.token_hex(8)}.tmp")  # short, however long the name of the file is
     with _removed_on_termination(beside):
         try:
