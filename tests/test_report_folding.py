@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -124,7 +125,7 @@ def text_of(browser, name):
 def test_the_form_tells_the_sentence_of_python_until_a_value_changes(browser, loans):
     model, X, path = loans
     open_page(browser, path)
-    answered = np.flatnonzero(~model.predict_set(X[:50]).all(axis=1)).tolist()
+    answered, n_moved = np.flatnonzero(~model.predict_set(X[:50]).all(axis=1)).tolist(), 0
     for index in answered[:5]:
         browser.execute_script(
             "const menu = document.getElementById('row-choice'); menu.value = arguments[0];"
@@ -144,6 +145,12 @@ def test_the_form_tells_the_sentence_of_python_until_a_value_changes(browser, lo
         names = model.model_.feature_names()
         found = [names[feature] for feature in offered]
         assert found == [change.feature for change in story.changes][:5]
+        moved = [change.distance for change in story.changes[:5] if isinstance(change.to, float)]
+        n_moved += len(moved)
+        assert re.findall(r"\(([\d.]+ standard deviations?)\)", text_of(browser, "changes")) == [
+            deviations_text(distance) for distance in moved
+        ]
+    assert n_moved
     browser.execute_script("document.querySelector('#changes [data-to]')?.click()")
     assert "Proven" not in text_of(browser, "changes")
     assert text_of(browser, "sentence") != told

@@ -167,7 +167,7 @@ def card_section(view: View, judged: JudgedTable, table: str, parameters: dict[s
             f"{view.sentence('subject', title=model.title, rules=model.size)}, of "
             f"{counted(len(view.features), 'feature')}",
         ),
-        ("Training rows", f"{weight}{f'; {n_kept:,} of them are kept in this file' if n_kept else ''}"),
+        ("Training rows", f"{weight}{f'; this file contains {n_kept:,} of them' if n_kept else ''}"),
         ("Test rows", f"{judged.n_rows:,}, {table}"),
         ("Settings", changed or "defaults"),
         ("Made", f"{card.date or date.today().isoformat()} by ferl {__version__}"),
