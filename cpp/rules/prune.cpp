@@ -1,6 +1,7 @@
 #include "rules/prune.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "core/exponential.h"
@@ -14,6 +15,7 @@ namespace {
 constexpr double kLeastPivot = 1e-12;        // of the inverse normal matrix
 constexpr double kLeastProbability = 1e-12;  // whose logarithm is taken
 constexpr double kLeastRidge = 1e-6;         // added to the diagonal of the normal matrix
+constexpr double kRepairRidge = 1e-7;        // relative to its diagonal, added where it has no inverse
 
 class Pruner {
  public:
@@ -185,7 +187,19 @@ class Pruner {
       for (std::size_t l = 0; l < n; ++l)
         a[k * n + l] = full[(k + 1) * (n + 1) + l + 1] - full[(k + 1) * (n + 1)] * full[l + 1] / full[0] +
                        (k == l ? unit * rules[k].ridge_share + kLeastRidge : 0.0);
-    return Cholesky(a, n).inverse();
+    std::vector<double> inverse = Cholesky(a, n).inverse();
+    // If one row outweighs all others, rounding leaves a matrix that has no inverse: a larger ridge gives it one.
+    double largest = kLeastRidge;
+    for (std::size_t k = 0; k < n; ++k) largest = std::max(largest, std::abs(a[k * n + k]));
+    for (double more = kRepairRidge * largest; !are_finite(inverse) && std::isfinite(more); more *= 10) {
+      for (std::size_t k = 0; k < n; ++k) a[k * n + k] += more;
+      inverse = Cholesky(a, n).inverse();
+    }
+    return inverse;
+  }
+
+  static bool are_finite(const std::vector<double>& values) {
+    return std::all_of(values.begin(), values.end(), [](double own) { return std::isfinite(own); });
   }
 
   FitRows rows_;
