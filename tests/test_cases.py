@@ -683,15 +683,3 @@ def test_a_class_without_a_case_has_a_frequency() -> None:
     )
     assert (cases.frequency > 0).all()
     assert np.isfinite(cases.added(np.zeros((1, 1)))).all()
-
-
-def test_one_row_that_outweighs_all_others_leaves_numbers_finite():
-    """Rounding left the rules of one part of inner validation a normal matrix without an inverse."""
-    rng = np.random.default_rng(0)
-    frame = pd.DataFrame({"a": rng.normal(size=150), "b": rng.choice(["u", "v", "w"], 150)})
-    frame["c"] = rng.integers(0, 5, 150) * 1.0
-    y = (frame["a"] > 0) ^ (frame["b"] == "u")
-    weight = np.append(1e12, np.ones(149))
-    clf = FERLClassifier(cases=True, random_state=0).fit(frame, y, weight)
-    assert np.isfinite(clf.predict_proba(frame)).all()
-    assert clf.predict(frame)[0] == y[0]

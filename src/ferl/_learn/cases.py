@@ -33,6 +33,7 @@ from ferl._util.threads import n_threads
 RIDGE = 2.0  # rows that hold the strengths of the votes at 0
 HOLD = 10.0  # rows that hold the scale of the rules' scores at 1
 PRUNE = 2.0  # times the divergence that pruning may cost: a quarter fewer rules, at the same accuracy
+PRUNE_SHARE = 0.1  # of the gain of the cases, which this may cost at most
 LEAST_SCALE = 0.1  # of the rules' scores: rules that counted nothing could not be had back without the cases
 LEAST_GAIN = 1.0  # standard errors by which cases must lower the log-loss
 LEAST_ROWS = 20  # fewer rows judge nothing
@@ -72,7 +73,7 @@ class CaseJudge:
         if not self.choice.is_used:
             return prune
         self.strength = strength
-        return PRUNE * prune
+        return min(PRUNE * prune, prune + PRUNE_SHARE * self.choice.gain)
 
 
 def with_cases(
