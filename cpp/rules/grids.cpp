@@ -623,7 +623,8 @@ LearnedGrids learn_grids(const Sample& sample, const WeightedRules& validated, c
       GridChoice choice(columns, stage, fitted, validating, used, tuning, pool);
       plans.push_back(choice.run());
       if (plans.size() < stages.size()) choice.apply_choice();
-      out.log.insert(out.log.end(), plans.back().log.begin(), plans.back().log.end());
+      for (const auto& [name, loss] : plans.back().log)
+        out.log.emplace_back(plans.size() > 1 ? name + " in the last stage" : name, loss);
     }
   }
   if (std::none_of(plans.begin(), plans.end(), [](const Plan& plan) { return plan.is_used; })) return out;
