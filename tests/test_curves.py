@@ -11,7 +11,7 @@ from scipy.special import softmax
 
 from core_stages import stages
 from ferl import _core
-from oracle import curves
+from oracle import curves, evidence_columns
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
@@ -143,7 +143,9 @@ def oracle_terms(sample: _core.Sample, pairs: list[tuple[int, int]], monotone: l
     return terms + [curves.Term([coarse[a][0], coarse[b][0]], [coarse[a][1], coarse[b][1]]) for a, b in pairs]
 
 
-@pytest.mark.parametrize(("n_classes", "monotone"), [(2, [0, 0, 0, 0]), (2, [0, 0, 1, 0]), (4, [0, 0, 0, 0])])
+@pytest.mark.parametrize(
+    ("n_classes", "monotone"), [(2, [0, 0, 0, 0]), (2, [0, 0, 1, 0]), (4, [0, 0, 0, 0]), (12, [0, 0, 0, 0])]
+)
 def test_boosting_is_that_of_the_oracle(n_classes: int, monotone: list[int]) -> None:
     X, y, weight = random_table(3, 700, n_classes)
     sample = sample_of(X, y, weight)
@@ -246,7 +248,7 @@ def test_missing_values_that_training_had_not_add_nothing() -> None:
     assert not grid_scores(grown, np.full((1, 4), np.nan)).any()
 
 
-@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("n_classes", [2, 4, 12])
 def test_threads_and_repeated_rows_change_no_bit(n_classes: int) -> None:
     X, y, _ = random_table(7, 1500, n_classes)
     once = grow(sample_of(X, y, np.full(len(y), 2.0)))
@@ -255,6 +257,26 @@ def test_threads_and_repeated_rows_change_no_bit(n_classes: int) -> None:
     for name in GRIDS:
         assert np.array_equal(once[name], twice[name])
     assert once["grid_log"] == twice["grid_log"]
+
+
+@pytest.mark.parametrize(("n_classes", "max_maps"), [(2, 25), (4, 3), (2, 0)])
+def test_columns_that_no_rule_reads_come_after_all_others(n_classes: int, max_maps: int) -> None:
+    sample = sample_of(*random_table(11, 3000, n_classes, gaps=0.0))
+    late, other = sample.x[:, 0] + sample.x[:, 2] % 2, np.random.default_rng(0).normal(size=len(sample.x))
+    stages = evidence_columns.stages(5, {4}, max_maps)
+    logs = []
+    for column in (late, other):
+        wider = sample.with_columns(np.column_stack([sample.x, column]), np.append(N_CATEGORIES, np.int32(0)))
+        grown = grow(wider, curves_only=[0, 0, 0, 0, 1], max_maps=max_maps)
+        pairs = [(a, b) for a, b in grown["grid_column"].tolist() if b >= 0]
+        assert set(pairs) <= {*stages[0][1], *stages[1][1]}
+        assert len([pair for pair in pairs if 4 not in pair]) <= stages[0][2]
+        assert len(pairs) <= stages[1][2]
+        assert 4 not in grown["feature"]
+        logs.append([(name, loss) for name, loss in grown["grid_log"] if "last stage" not in name])
+        names = [name for name, _ in grown["grid_log"]]
+        assert len(set(names)) == len(names) > len(logs[-1])
+    assert logs[0] == logs[1]  # the first stage does not depend on the late column
 
 
 @pytest.mark.parametrize("sign", [1, -1])

@@ -17,14 +17,23 @@ from sklearn.metrics import roc_auc_score
 import ferl
 import javascript
 from ferl import FERLClassifier, load_model, save_model
-from ferl._learn.derive import day_columns, evidence_of, fold_of_rows
+from ferl._learn.derive import calendar_copies, day_columns, evidence_of, fold_of_rows
 from ferl._models.model_file import ModelFileError
 from ferl._sklearn import check_rows
-from ferl._tables.derived import DATE_PARTS, CategoryEvidence, DatePart, DayEvidence
+from ferl._tables.derived import DATE_PARTS, CategoryEvidence, DateInRange, DatePart, DayEvidence, KnownDate
 from ferl.export import Scorecard, reason_codes
 from ferl.report import report_html
 from ferl.streaming import fit_batches
-from oracle.evidence_columns import category_evidence, date_part, evidence, sums
+from oracle.evidence_columns import (
+    category_evidence,
+    date_columns,
+    date_copies,
+    date_in_range,
+    date_part,
+    evidence,
+    known_date,
+    sums,
+)
 from printed_model import PrintedModel
 from stream_examples import in_batches, same_model
 
@@ -101,6 +110,53 @@ def test_evidence_of_days_is_the_oracles():
     others = (days == days[0]) & (fold != fold[0])
     g, h = (y - p)[others].sum(), (p * (1 - p))[others].sum()
     assert any(column.numbers[0] == pytest.approx(evidence_of(g, h, t * 4.0**power)) for power in range(9))
+
+
+@given(st.floats(-1e5, 1e5) | st.just(np.nan), st.integers(-1000, 1000), st.integers(0, 1000))
+def test_dates_of_rules_and_of_curves_are_the_oracles(days, first, span):
+    for kind, expected in ((KnownDate, known_date), (DateInRange, date_in_range)):
+        found = kind(0, float(first), float(first + span)).of(np.array([days]))
+        np.testing.assert_array_equal(found, [expected(days, first, first + span)])
+
+
+PARTS = ("%Y", "%m", "%d", "%j", "%u", "%W", "%H")
+
+
+@settings(max_examples=25)
+@given(
+    st.integers(0, 2**16),
+    st.integers(90, 700),
+    st.sampled_from([1, 20, 200, 900]),
+    st.sampled_from([0.0, 0.2, 0.6]),
+    st.lists(st.tuples(st.sampled_from(PARTS), st.integers(-20, 20), st.integers(0, 12)), min_size=1, max_size=6),
+)
+def test_copies_of_dates_are_the_oracles(seed, n, n_days, gaps, columns):
+    rng = np.random.default_rng(seed)
+    dates = rng.integers(0, 24 * n_days, n) / 24 + rng.integers(-9_000, 18_000)
+    x = np.empty((n, 1 + len(columns)))
+    for k, (part, hours, n_misses) in enumerate(columns):
+        moments = pd.Timestamp(0) + pd.to_timedelta(np.rint(24 * dates) + hours, unit="h")
+        x[:, 1 + k] = moments.strftime(part).astype(float)
+        x[rng.choice(n, n_misses, replace=False), 1 + k] = -1
+    x[:, 0] = np.where(rng.random(n) < gaps, np.nan, dates)
+    expected = [1 + k for k in date_copies(x[:, 0].tolist(), x[:, 1:].T.tolist())]
+    assert calendar_copies([0], x) == expected
+
+
+@pytest.mark.parametrize("options", [{}, {"words": "quantile"}, {"max_maps": None}], ids=str)
+def test_columns_of_dates_are_the_oracles(options):
+    X, y = storms()
+    dates = ((X["at"] - pd.Timestamp(0)) / pd.Timedelta(days=1)).tolist()
+    for target, evident in ((y, [0]), ((X["x"] > 0) ^ (X["day"] > 20), [])):
+        columns, left_out = date_columns(
+            [0],
+            lambda _, evident=evident: evident,
+            lambda _: [1 + k for k in date_copies(dates, X.iloc[:, 1:].T.to_numpy(float).tolist())],
+            not options,
+        )
+        model = FERLClassifier(random_state=0, **options).fit(X, target).model_
+        assert [(own.kind, own.feature) for own in model.derived if not isinstance(own, DatePart)] == columns
+        assert model.date_copies == tuple(left_out)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -224,6 +280,20 @@ def test_rules_read_no_calendar_day_where_days_have_evidence():
     date = X.shape[1] + 3
     assert date not in model.tree.feature.tolist()
     assert [4, date] in model.curves.column.tolist()  # a map of x and the date
+
+
+def test_the_overview_and_the_report_name_columns_that_repeat_a_date(capsys):
+    X, y = storms()
+    clf = FERLClassifier(random_state=0, verbose=1).fit(X, y)
+    note = "The model does not read month and day, which repeat parts of a date: new rows will leave the training days."
+    assert note in capsys.readouterr().out
+    told = ferl.overview(clf)
+    assert note in told.to_text(width=1000)
+    assert told.to_dict()["date_copies"] == note
+    assert note in report_html(clf, X[:50])
+    alone = FERLClassifier(random_state=0).fit(X.drop(columns=["month", "day"]), y)
+    assert ferl.overview(alone).to_dict()["date_copies"] == ""
+    assert "repeat parts of a date" not in report_html(alone, X[:50].drop(columns=["month", "day"]))
 
 
 def test_calendar_columns_stay_where_days_have_no_evidence():

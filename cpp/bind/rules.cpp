@@ -236,6 +236,8 @@ void bind_rules(nb::module_& m) {
       .def_rw("choice_tolerance", &Tuning::choice_tolerance)
       .def_rw("better", &Tuning::better)
       .def_rw("patience", &Tuning::patience)
+      .def_rw("far_worse", &Tuning::far_worse)
+      .def_rw("many_classes", &Tuning::many_classes)
       .def_rw("hopeless", &Tuning::hopeless)
       .def_rw("ridges_around", &Tuning::ridges_around)
       .def_rw("worse", &Tuning::worse)

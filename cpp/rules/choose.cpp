@@ -189,6 +189,8 @@ class InnerValidation {
     }
   };
 
+  bool has_many_classes() const { return task_.n_channels() > tuning_.many_classes; }
+
   // Ends starts that are far behind another one of no more rules.
   void give_up() {
     for (std::size_t s = 0; s < starts_.size(); ++s)
@@ -215,7 +217,7 @@ class InnerValidation {
         losses[r][s] = path.validation_loss(s == 0 ? weights : scaled(weights, tuning_.scales[s]));
       refits_[p][r] = weights;
       const double own = *std::min_element(losses[r].begin(), losses[r].end());
-      if (own > tuning_.worse * best) break;
+      if (own > (has_many_classes() ? tuning_.far_worse : tuning_.worse) * best) break;
       best = std::min(best, own);
     }
     return losses;
@@ -247,6 +249,7 @@ class InnerValidation {
       linear_ridge_ = tuning_.linear_slack * best.ridge;
       for (std::size_t fold = 0; fold < n_folds_; ++fold) paths_[s * n_folds_ + fold]->set_linear_ridge(linear_ridge_);
     }
+    if (has_many_classes() && best.loss > own.best_loss * tuning_.far_worse) own.n_bad = tuning_.patience;
     own.n_bad = best.loss < own.best_loss * tuning_.better ? 0 : own.n_bad + 1;
     if (own.n_bad == 0) own.best_loss = best.loss;
     ++own.at;

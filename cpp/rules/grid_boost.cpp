@@ -27,11 +27,13 @@ inline Pair load_pair(const float* from) {
 #endif
 }
 
-constexpr std::size_t kRowBlock = 4096;     // rows that one task moves
+constexpr std::size_t kRowBlock = 4096;     // rows that one task moves, of one channel; of more, see block_rows()
 constexpr std::size_t kFloatRows = 16'384;  // that are summed in single precision
 constexpr std::size_t kFewCells = 256;      // fewer cells are summed in several copies: no row waits for the one before
 constexpr std::size_t kCopies = 4;
-constexpr float kLeastChance = 1e-7f;  // of two classes: the other one can still be reached
+constexpr std::size_t kCachedChances = 16'384;  // probabilities that fit into a cache beside the sums
+constexpr std::size_t kManyChannels = 9;        // from here on, a row takes longer than a sum that it might wait for
+constexpr float kLeastChance = 1e-7f;           // of two classes: the other one can still be reached
 
 // Calls body with a function from a row to its cell.
 template <class Body>
@@ -81,6 +83,13 @@ template <class CellOf>
   return out;
 }
 
+// Room for n floats, of this thread, until it asks again. Large arrays that are allocated anew are cleared page by page.
+float* scratch(std::size_t n) {
+  thread_local std::vector<float> room;
+  if (room.size() < n) room.resize(n);
+  return room.data();
+}
+
 // Adds rows from .. to - 1 to sums[copy][cell][residual, curvature][channel], in single precision.
 template <class CellOf, class Channels>
 void add_classes(const CellOf& cell_of, const Channels& channels, const GridRows& rows, std::size_t from,
@@ -90,30 +99,51 @@ void add_classes(const CellOf& cell_of, const Channels& channels, const GridRows
     float* g = sums + (i % n_copies * n_cells + cell_of(i)) * 2 * e;
     const float* p = rows.p.data() + i * e;
     const float w = rows.weight[i];
-    for (std::size_t c = 0; c < e; ++c) {
-      const float own = w * p[c];
-      g[c] -= own;
-      g[e + c] += own * (1.0f - p[c]);
-    }
+    if (e >= kManyChannels)
+      kernels().add_chances(e, p, w, g);
+    else
+      for (std::size_t c = 0; c < e; ++c) {
+        const float own = w * p[c];
+        g[c] -= own;
+        g[e + c] += own * (1.0f - p[c]);
+      }
     g[rows.label[i]] += w;
   }
 }
 
-template <class CellOf>
-GridSums sum_classes(const CellOf& cell_of, const GridRows& rows, std::size_t n_cells) {
-  const std::size_t e = rows.n_channels, n_copies = n_cells <= kFewCells ? kCopies : 1;
-  GridSums out{std::vector<double>(n_cells * e, 0.0), std::vector<double>(n_cells * e, 0.0)};
-  std::vector<float> sums(n_copies * 2 * n_cells * e);
-  for (std::size_t from = 0; from < rows.n; from += kFloatRows) {
-    std::fill(sums.begin(), sums.end(), 0.0f);
-    with_channels(e, [&](const auto& channels) {
-      add_classes(cell_of, channels, rows, from, std::min(rows.n, from + kFloatRows), n_cells, n_copies, sums.data());
-    });
-    for (std::size_t k = 0; k < n_copies * n_cells; ++k)
-      for (std::size_t c = 0; c < e; ++c) {
-        out.g[k % n_cells * e + c] += sums[2 * k * e + c];
-        out.h[k % n_cells * e + c] += sums[(2 * k + 1) * e + c];
-      }
+std::size_t n_copies(const GridRows& rows, const GridTerm& term) {
+  return term.n_cells() <= kFewCells && rows.n_channels < kManyChannels ? kCopies : 1;
+}
+
+// Sums of some terms. Rows are read some at a time, so that their probabilities are in the cache for all terms.
+std::vector<GridSums> sum_classes(const GridRows& rows, const std::vector<const GridTerm*>& terms) {
+  const std::size_t e = rows.n_channels, n_together = std::max<std::size_t>(kCachedChances / e, 1);
+  std::vector<std::size_t> start{0};  // of each term's sums
+  std::vector<GridSums> out;
+  for (const GridTerm* term : terms) {
+    start.push_back(start.back() + n_copies(rows, *term) * 2 * term->n_cells() * e);
+    out.push_back({std::vector<double>(term->n_cells() * e, 0.0), std::vector<double>(term->n_cells() * e, 0.0)});
+  }
+  float* const sums = scratch(start.back());
+  for (std::size_t first = 0; first < rows.n; first += kFloatRows) {
+    const std::size_t end = std::min(rows.n, first + kFloatRows);
+    std::fill_n(sums, start.back(), 0.0f);
+    for (std::size_t from = first; from < end; from += n_together)
+      for (std::size_t t = 0; t < terms.size(); ++t)
+        with_cells(rows, *terms[t], [&](const auto& cell_of) {
+          with_channels(e, [&](const auto& channels) {
+            add_classes(cell_of, channels, rows, from, std::min(end, from + n_together), terms[t]->n_cells(),
+                        n_copies(rows, *terms[t]), sums + start[t]);
+          });
+        });
+    for (std::size_t t = 0; t < terms.size(); ++t) {
+      const std::size_t n_cells = terms[t]->n_cells();
+      for (std::size_t k = 0; k < n_copies(rows, *terms[t]) * n_cells; ++k)
+        for (std::size_t c = 0; c < e; ++c) {
+          out[t].g[k % n_cells * e + c] += sums[start[t] + 2 * k * e + c];
+          out[t].h[k % n_cells * e + c] += sums[start[t] + (2 * k + 1) * e + c];
+        }
+    }
   }
   return out;
 }
@@ -144,6 +174,10 @@ void multiply(const GridRows& rows, const std::vector<Factor>& factors, std::siz
         with_channels(e, [&](const auto& channels) {
           const std::size_t n = channels;
           for (std::size_t i = from; i < to; ++i) {
+            if (n >= kManyChannels) {
+              kernels().multiply_floats(n, value + cell_of(i) * n, out + (i - from) * n);
+              continue;
+            }
             const float* of_cell = value + cell_of(i) * n;
             for (std::size_t c = 0; c < n; ++c) out[(i - from) * n + c] *= of_cell[c];
           }
@@ -156,25 +190,38 @@ void move_rows(GridRows& rows, const float* factor, std::size_t from, std::size_
   if (e == 1) return kernels().move_chances(to - from, factor, kLeastChance, rows.p.data() + from);
   with_channels(e, [&](const auto& channels) {
     const std::size_t n = channels;
-    for (std::size_t i = from; i < to; ++i) {
-      float *p = rows.p.data() + i * n, sum = 0;
-      for (std::size_t c = 0; c < n; ++c) p[c] *= factor[(i - from) * n + c];
-      for (std::size_t c = 0; c < n; ++c) sum += p[c];
-      const float unit = 1.0f / sum;
-      for (std::size_t c = 0; c < n; ++c) p[c] *= unit;
+    constexpr std::size_t kRows = 4;  // whose sums do not wait for each other
+    for (std::size_t first = from; first < to; first += kRows) {
+      const std::size_t n_rows = std::min(kRows, to - first);
+      float* const p = rows.p.data() + first * n;
+      float sum[kRows] = {};
+      for (std::size_t k = 0; k < n_rows * n; ++k) p[k] *= factor[(first - from) * n + k];
+      if (n_rows == kRows)
+        for (std::size_t c = 0; c < n; ++c)
+          for (std::size_t i = 0; i < kRows; ++i) sum[i] += p[i * n + c];
+      else
+        for (std::size_t i = 0; i < n_rows; ++i)
+          for (std::size_t c = 0; c < n; ++c) sum[i] += p[i * n + c];
+      for (std::size_t i = 0; i < n_rows; ++i) {
+        const float unit = 1.0f / sum[i];
+        for (std::size_t c = 0; c < n; ++c) p[i * n + c] *= unit;
+      }
     }
   });
 }
 
+// Rows that one task moves. What it reads again is then still in the cache.
+std::size_t block_rows(const GridRows& rows) { return std::max<std::size_t>(kRowBlock / rows.n_channels, 1); }
+
+std::size_t n_blocks(const GridRows& rows) { return (rows.n + block_rows(rows) - 1) / block_rows(rows); }
+
 void move_blocks(GridRows& rows, const std::vector<Factor>& factors, std::size_t block, float* residual) {
-  const std::size_t from = block * kRowBlock, to = std::min(rows.n, from + kRowBlock);
-  std::vector<float> factor((to - from) * rows.n_channels);
-  multiply(rows, factors, from, to, factor.data());
-  move_rows(rows, factor.data(), from, to);
+  const std::size_t from = block * block_rows(rows), to = std::min(rows.n, from + block_rows(rows));
+  float* const factor = scratch((to - from) * rows.n_channels);
+  multiply(rows, factors, from, to, factor);
+  move_rows(rows, factor, from, to);
   if (residual) residuals_of(rows, from, to, residual);
 }
-
-std::size_t n_blocks(const GridRows& rows) { return (rows.n + kRowBlock - 1) / kRowBlock; }
 
 double mean_loss(const GridRows& rows, double most) {
   double sum = 0, weight = 0;
@@ -228,18 +275,17 @@ GridRows first_grid_rows(const Sample& sample, std::vector<BinnedColumn>& column
 }
 
 GridSums sum_cells(const GridRows& rows, const GridTerm& term) {
-  std::vector<float> residual(rows.n_channels == 1 ? 2 * rows.n : 0);
-  if (rows.n_channels == 1) residuals_of(rows, 0, rows.n, residual.data());
-  return with_cells(rows, term, [&](const auto& cell_of) {
-    return rows.n_channels == 1 ? sum_pairs(cell_of, rows.n, term.n_cells(), residual.data())
-                                : sum_classes(cell_of, rows, term.n_cells());
-  });
+  if (rows.n_channels > 1) return sum_classes(rows, {&term}).front();
+  std::vector<float> residual(2 * rows.n);
+  residuals_of(rows, 0, rows.n, residual.data());
+  return with_cells(rows, term,
+                    [&](const auto& cell_of) { return sum_pairs(cell_of, rows.n, term.n_cells(), residual.data()); });
 }
 
 void apply(GridRows& rows, const std::vector<GridTerm>& terms, const std::vector<GridTable>& tables, ThreadPool& pool) {
   const std::size_t e = rows.n_channels;
   pool.run(n_blocks(rows), rows.n > kRowBlock, [&](std::size_t block) {
-    const std::size_t from = block * kRowBlock, to = std::min(rows.n, from + kRowBlock);
+    const std::size_t from = block * block_rows(rows), to = std::min(rows.n, from + block_rows(rows));
     std::vector<double> score((to - from) * e, 0.0);
     for (std::size_t t = 0; t < terms.size(); ++t)
       with_cells(rows, terms[t], [&](const auto& cell_of) {
@@ -340,11 +386,23 @@ std::size_t GridBoost::round(std::size_t number, double threshold, GridRows* oth
   return n_moved;
 }
 
+// Terms whose sums one task takes: with several classes they share the rows that they read.
+std::size_t GridBoost::n_each(std::size_t n) const {
+  const auto n_threads = static_cast<std::size_t>(pool_.n_threads());
+  return rows_.n_channels == 1 ? 1 : (n + n_threads - 1) / n_threads;
+}
+
 // A step of some terms at once.
 std::size_t GridBoost::step(const std::size_t* first, std::size_t n, double threshold, GridRows* other) {
   std::vector<std::vector<double>> steps(n);
   const bool is_worth = rows_.n * n * rows_.n_channels > tuning_.share_boost;
-  pool_.run(n, is_worth, [&](std::size_t k) { has_moved_[first[k]] = find_step(first[k], threshold, steps[k]); });
+  const std::size_t each = n_each(n), n_tasks = (n + each - 1) / each;
+  pool_.run(n_tasks, is_worth, [&](std::size_t task) {
+    const std::size_t from = task * each, size = std::min(each, n - from);
+    const std::vector<GridSums> sums = sums_of(first + from, size);
+    for (std::size_t k = 0; k < size; ++k)
+      has_moved_[first[from + k]] = find_step(first[from + k], sums[k], threshold, steps[from + k]);
+  });
   std::vector<Factor> factors;
   for (std::size_t k = 0; k < n; ++k) {
     const std::size_t t = first[k];
@@ -374,7 +432,7 @@ std::vector<double> GridBoost::map_gains() const {
   std::vector<double> out(terms_.size());
   pool_.run(terms_.size(), true, [&](std::size_t t) {
     std::vector<double> step;
-    out[t] = map_step(sums_of(terms_[t]), terms_[t].n_first, terms_[t].n_second, step_options(kNoLimit), step);
+    out[t] = map_step(sums_of(&t, 1).front(), terms_[t].n_first, terms_[t].n_second, step_options(kNoLimit), step);
   });
   return out;
 }
@@ -384,16 +442,24 @@ StepOptions GridBoost::step_options(double threshold) const {
           tuning_.grid_least, tuning_.grid_step, options_.n_levels};
 }
 
-GridSums GridBoost::sums_of(const GridTerm& term) const {
-  return with_cells(rows_, term, [&](const auto& cell_of) {
-    return rows_.n_channels == 1 ? sum_pairs(cell_of, rows_.n, term.n_cells(), residual_.data())
-                                 : sum_classes(cell_of, rows_, term.n_cells());
-  });
+std::vector<GridSums> GridBoost::sums_of(const std::size_t* first, std::size_t n) const {
+  if (rows_.n_channels > 1) {
+    std::vector<const GridTerm*> terms;
+    for (std::size_t k = 0; k < n; ++k) terms.push_back(&terms_[first[k]]);
+    return sum_classes(rows_, terms);
+  }
+  std::vector<GridSums> out;
+  for (std::size_t k = 0; k < n; ++k) {
+    const GridTerm& term = terms_[first[k]];
+    out.push_back(with_cells(rows_, term, [&](const auto& cell_of) {
+      return sum_pairs(cell_of, rows_.n, term.n_cells(), residual_.data());
+    }));
+  }
+  return out;
 }
 
-bool GridBoost::find_step(std::size_t t, double threshold, std::vector<double>& step) const {
+bool GridBoost::find_step(std::size_t t, const GridSums& sums, double threshold, std::vector<double>& step) const {
   const GridTerm& term = terms_[t];
-  const GridSums sums = sums_of(term);
   StepOptions options = step_options(threshold);
   if (term.is_map) {
     options.threshold *= tuning_.grid_map_price;

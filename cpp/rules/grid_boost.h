@@ -95,9 +95,10 @@ class GridBoost {
   void run(std::optional<Reached> end, Validation* validation);
   std::size_t round(std::size_t number, double threshold, GridRows* other);
   std::size_t step(const std::size_t* first, std::size_t n, double threshold, GridRows* other);
-  bool find_step(std::size_t t, double threshold, std::vector<double>& step) const;
+  std::size_t n_each(std::size_t n) const;
+  bool find_step(std::size_t t, const GridSums& sums, double threshold, std::vector<double>& step) const;
   StepOptions step_options(double threshold) const;
-  GridSums sums_of(const GridTerm& term) const;
+  std::vector<GridSums> sums_of(const std::size_t* first, std::size_t n) const;
   void set_residuals();
 
   std::vector<GridTerm> terms_;

@@ -622,7 +622,8 @@ GridPlans choose_grids(const Sample& sample, const WeightedRules& validated, con
     GridChoice choice(out.columns, stage, fitted, validating, used, tuning, pool);
     out.plans.push_back(choice.run());
     if (out.plans.size() < out.stages.size()) choice.apply_choice();
-    out.log.insert(out.log.end(), choice.log().begin(), choice.log().end());
+    for (const auto& [name, loss] : choice.log())
+      out.log.emplace_back(out.plans.size() > 1 ? name + " in the last stage" : name, loss);
   }
   return out;
 }

@@ -1,5 +1,7 @@
 #include "rules/kernels.h"
 
+#include <type_traits>
+
 #include "core/kernels.h"
 #include "core/simd.h"
 #if FERL_MULTIVERSION
@@ -23,10 +25,12 @@ struct ValueOfRow {
 [[maybe_unused]] constexpr ValueOfRow kValueOfRow;  // the baseline does without
 
 #define FERL_KERNELS_FILE "rules/kernels.inc"
-#define FERL_KERNELS(isa)                                                                                             \
-  {isa::scores,   isa::products, isa::residuals,    isa::probabilities,  isa::fill_bins,     isa::weigh_rows,         \
-   isa::add_bins, isa::add_word, isa::factor,       isa::solve,          isa::solve_several, isa::multiply_trapezoid, \
-   isa::mark,     isa::unpack,   isa::move_chances, isa::grid_residuals, isa::best_pairs,    isa::add_products}
+#define FERL_KERNELS(isa)                                                               \
+  {isa::scores,      isa::products,        isa::residuals,     isa::probabilities,      \
+   isa::fill_bins,   isa::weigh_rows,      isa::add_bins,      isa::add_word,           \
+   isa::factor,      isa::solve,           isa::solve_several, isa::multiply_trapezoid, \
+   isa::mark,        isa::unpack,          isa::move_chances,  isa::grid_residuals,     \
+   isa::add_chances, isa::multiply_floats, isa::best_pairs,    isa::add_products}
 #include "core/instruction_sets.inc"
 
 }  // namespace

@@ -97,6 +97,11 @@ struct Kernels {
   void (*move_chances)(std::size_t n, const float* factor, float least, float* p);
   // Two classes: [row]: weighted residual and curvature.
   void (*grid_residuals)(std::size_t n, const float* p, const float* weight, const Label* label, float* out);
+  // Adds a row of several classes to the residuals of a cell, to which the curvatures follow: takes off weight times p,
+  // and adds weight times p (1 - p).
+  void (*add_chances)(std::size_t n_channels, const float* p, float weight, float* sum);
+  // to[k] *= by[k].
+  void (*multiply_floats)(std::size_t n, const float* by, float* to);
   // The best ramp between two knots, rising and falling.
   void (*best_pairs)(const BinSums& sums, BestPair& up, BestPair& down);
   // sum[j][k] += the products of two terms, k <= j, over kBlock rows; above the diagonal anything may be left. firing:

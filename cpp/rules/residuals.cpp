@@ -63,28 +63,37 @@ Residuals residuals_of(const Task& task, const PathRows& rows, const ScanRows& s
     for (std::size_t i = 0; i < n; ++i) out.probability[c * stride + i] = score[c * rows.n_path + scanned.index[i]];
   kernels().probabilities(out.probability.data(), n_channels, stride, stride);
   const std::vector<double> projection = random_projection(n_channels, n_gradients, dice);
-  std::vector<double> mean(n_gradients, 0.0), own(n_gradients);
+  constexpr std::size_t kRows = 16;  // a cache line of each class
+  std::vector<double> mean(n_gradients, 0.0), own(kRows * n_gradients);
   double total = 0;
-  for (std::size_t i = 0; i < n; ++i) {
-    const Row r = scanned.index[i];
-    const double w = rows.weight[r];
-    out.hessian[i] =
-        static_cast<float>(w * (spread_of(out.probability.data(), i, stride, n_channels) + task.tuning.least_spread));
-    const auto residual = [&](std::size_t c) {
-      return rows.is_class(r, c) - static_cast<double>(out.probability[c * stride + i]);
+  for (std::size_t first = 0; first < n; first += kRows) {
+    const std::size_t n_own = std::min(kRows, n - first);
+    const auto residual = [&](std::size_t i, std::size_t c) {
+      return rows.is_class(scanned.index[i], c) - static_cast<double>(out.probability[c * stride + i]);
     };
+    std::fill(own.begin(), own.end(), 0.0);
     if (projection.empty()) {
-      for (std::size_t c = 0; c < n_gradients; ++c) own[c] = residual(c);
+      for (std::size_t i = 0; i < n_own; ++i)
+        for (std::size_t c = 0; c < n_gradients; ++c) own[i * n_gradients + c] = residual(first + i, c);
     } else {
-      std::fill(own.begin(), own.end(), 0.0);
       for (std::size_t k = 0; k < n_channels; ++k)
-        for (std::size_t c = 0; c < n_gradients; ++c) own[c] += residual(k) * projection[k * n_gradients + c];
+        for (std::size_t i = 0; i < n_own; ++i) {
+          const double left = residual(first + i, k);
+          for (std::size_t c = 0; c < n_gradients; ++c)
+            own[i * n_gradients + c] += left * projection[k * n_gradients + c];
+        }
     }
-    for (std::size_t c = 0; c < n_gradients; ++c) {
-      out.gradient[i * n_gradients + c] = static_cast<float>(w * own[c]);
-      mean[c] += w * own[c];
+    for (std::size_t i = 0; i < n_own; ++i) {
+      const double w = rows.weight[scanned.index[first + i]];
+      out.hessian[first + i] = static_cast<float>(
+          w * (spread_of(out.probability.data(), first + i, stride, n_channels) + task.tuning.least_spread));
+      for (std::size_t c = 0; c < n_gradients; ++c) {
+        const double value = w * own[i * n_gradients + c];
+        out.gradient[(first + i) * n_gradients + c] = static_cast<float>(value);
+        mean[c] += value;
+      }
+      total += w;
     }
-    total += w;
   }
   for (std::size_t i = 0; i < n; ++i)
     for (std::size_t c = 0; c < n_gradients; ++c)

@@ -213,6 +213,12 @@ struct Tuning {
   double better = 0.999;
   // Sizes without improvement before a start is done. Round number.
   int patience = 2;
+  // With more classes than many_classes, this multiple of the best loss ends ridges instead of `worse`, and a start is
+  // done when the loss of a size is this multiple of the loss of fewer rules: with 200 classes and 10,000 rows, refits
+  // of 100 rules took longer than all others where 50 rules had lost 9 % already. Round number.
+  double far_worse = 1.05;
+  // More classes than this are many; see far_worse. Round number.
+  std::size_t many_classes = 32;
   // A start is given up when another one has this part of its loss with no more rules. With that, and the rules of one
   // validated path kept, fits take 0.7 of the time; log-loss is 0.3221 where it was 0.3219.
   double hopeless = 0.9;

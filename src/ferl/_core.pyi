@@ -199,6 +199,8 @@ class Tuning:
     choice_tolerance: float
     better: float
     patience: int
+    far_worse: float
+    many_classes: int
     hopeless: float
     ridges_around: int
     worse: float

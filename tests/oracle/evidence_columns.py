@@ -1,6 +1,6 @@
-"""Evidence of categories and days, row by row, as it is defined.
+"""Evidence of categories and days, and what dates are to a model, row by row, as it is defined.
 
-For a value v and a class c, with p the probability of c at each of its rows: g is the sum of y - p, h that of
+For a value v and a class c, with p the probability of c at each of its rows: g is the sum of y - p, and h the sum of
 p (1 - p), over the rows of v; the evidence is g t / (1 + h t). The variance t maximises the marginal likelihood of g,
 whose variance is h + h^2 t; where that gains at most two nats over t = 0 there is no evidence at all.
 """
@@ -8,6 +8,8 @@ whose variance is h + h^2 t; where that gains at most two nats over t = 0 there 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from datetime import datetime, timedelta
 from typing import Any
 
 import pandas as pd
@@ -60,3 +62,93 @@ def date_part(days: float, part: str) -> float:
     if part == "hour":
         return moment.hour + moment.minute / 60 + moment.second / 3600
     return {"weekday": moment.weekday(), "month": moment.month - 1, "day of the year": moment.day_of_year}[part]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Dates
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def date_in_range(days: float, first: float, last: float) -> float:
+    """A date as curves and maps read it beside the evidence of days: missing outside the training range."""
+    return days if first <= days <= last else math.nan
+
+
+def known_date(days: float, first: float, last: float) -> float:
+    """A date as rules read it: the nearest one of the training range."""
+    return days if math.isnan(days) else min(max(days, first), last)
+
+
+def date_copies(dates: list[float], columns: list[list[float]]) -> list[int]:
+    """Which columns repeat a part of a date: no more than one row in a hundred differs, in some time zone.
+
+    The parts are the year, the month from 1 to 12, the day of the month and the day of the year. A part that is the
+    same in all rows is no part, and rows without a date are left out. Fewer than 100 dates, or fewer than half of the
+    rows, are too few to compare.
+    """
+    known = [i for i, days in enumerate(dates) if not math.isnan(days)]
+    if len(known) < max(100, len(dates) // 2):
+        return []
+    found = set()
+    for hours in range(-14, 15):
+        moments = [datetime(1970, 1, 1) + timedelta(days=dates[i], hours=hours) for i in known]
+        for part in ("%Y", "%m", "%d", "%j"):
+            numbers = [int(moment.strftime(part)) for moment in moments]
+            if min(numbers) == max(numbers):
+                continue
+            for j, column in enumerate(columns):
+                n_misses = sum(column[i] != number for i, number in zip(known, numbers, strict=True))
+                if n_misses <= 0.01 * len(known):
+                    found.add(j)
+    return sorted(found)
+
+
+def date_columns(
+    dates: list[int],
+    has_evidence: Callable[[list[int]], list[int]],
+    copies: Callable[[list[int]], list[int]],
+    has_curves: bool,
+) -> tuple[list[tuple[str, int]], list[int]]:
+    """The columns that stand for dates besides their parts, and the columns that are left out as copies.
+
+    Rules that read all dates as numbers are learned first, at most 40 of them. The dates whose days differ beyond these
+    rules are learned a second time, by rules that read neither these dates as numbers nor copies of them.
+
+    Parameters
+    ----------
+    dates : list of int
+        Features of dates.
+    has_evidence : callable
+        The dates whose days have evidence beyond rules that read all dates as numbers, without these features.
+    copies : callable
+        The columns that repeat parts of some dates.
+    has_curves : bool
+        Whether the model may have curves: without words, with ``max_maps``.
+    """
+    differing = has_evidence([])
+    left_out = copies(differing) if differing else []
+    evident = has_evidence(left_out) if differing else []
+    evident = [j for j in evident if j in differing]
+    if not evident:
+        return [("date", j) for j in dates], []
+    numbers = [("date", j) for j in dates if j not in evident]
+    late = [("date in range", j) for j in evident] if has_curves else []
+    return [*(("day", j) for j in evident), *numbers, *late], left_out
+
+
+def stages(n_columns: int, late: set[int], most_maps: int) -> list[tuple[list[int], list[tuple[int, int]], int]]:
+    """Curves, pairs that maps may have, and the most maps, of each stage of boosting.
+
+    Columns that no rule reads come last: what they explain is what all other columns leave over. They get five maps, or
+    half of the maps where these are fewer, and what the first stage leaves.
+    """
+    first = [j for j in range(n_columns) if j not in late]
+    pairs = [(a, b) for a in range(n_columns) for b in range(a + 1, n_columns)]
+    early = [pair for pair in pairs if not late & set(pair)]
+    if not late:
+        return [(first, early, most_maps)]
+    kept = min(most_maps // 2, 5)
+    return [
+        (first, early, most_maps - kept),
+        (sorted(late), [pair for pair in pairs if late & set(pair)], most_maps),
+    ]

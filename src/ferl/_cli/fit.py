@@ -110,6 +110,8 @@ def run_fit(asked: Namespace) -> None:
         estimator.fit(X.take(fitted_on), y[fitted_on], fit_weight, describe=description, **more)
     for feature in estimator.model_.leaving_features:
         note(f"column {dates_note(estimator.model_, feature)}")
+    if copies := estimator.model_.date_copies_note:
+        note(copies)
     typer.echo(f"rules              {estimator.n_rules_}")
     if beside := estimator.model_.size_beside_rules:
         typer.echo(f"beside the rules   {beside}")

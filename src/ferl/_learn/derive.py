@@ -8,8 +8,9 @@ rows that rules are learned on get the evidence of all other folds, so no row de
 
 Dates are read within the training range only, by their calendar parts, and by the evidence of single days beyond the
 rules: there p is what rules without it predict. Where days have evidence, no rule reads a date as a number, nor columns
-that repeat its month or day: such rules describe the training days, and new rows would get the last ones' answers.
-Curves and maps read the date there, after the rules, and a date outside the training range is missing for them.
+that repeat its year, month or day: such rules describe the training days, and new rows would get the last ones'
+answers. Curves and maps read the date there, after the rules, and a date outside the training range is missing for
+them.
 """
 
 from __future__ import annotations
@@ -37,12 +38,10 @@ from ferl._util.arrays import Floats, Ints
 N_FOLDS = 5
 LEAST_GAIN = 2.0  # nats of marginal likelihood that evidence must gain
 VARIANCES = (0.0, *(4.0**power for power in range(-6, 3)))  # of evidence; 0: no evidence
-COPY_ROWS, LEAST_COMPARED, COPY_SHARE = (
-    10_000,
-    100,
-    0.99,
-)  # a column repeats a part of a date if this share of these rows does
-TIME_ZONES = range(-14, 15)  # hours from the time zone of a date; daylight saving time is within COPY_SHARE
+COPY_ROWS, LEAST_COMPARED = 10_000, 100  # rows that are compared with the parts of a date
+COPY_MISSES = 0.01  # a column repeats a part of a date if it differs in no more than this share of these rows
+_CHUNK_ROWS = 512  # after which columns are left out that have too many misses already
+TIME_ZONES = range(-14, 15)  # hours from the time zone of a date; daylight saving time is within COPY_MISSES
 LEAST_SPAN = {"weekday": 14, "hour": 2, "month": 700, "day of the year": 700}  # days, twice a period or more
 
 
@@ -179,7 +178,9 @@ def part_columns(features: Sequence[int], ranges: Floats, x: Floats) -> Iterator
 
 
 def calendar_copies(features: Sequence[int], x: Floats) -> list[int]:
-    """Columns that repeat the year, month or day of dates, in their time zone or another one.
+    """Columns of numbers that repeat a part of dates, in their time zone or another one.
+
+    The parts are the year, the month from 1 to 12, the day of the month and the day of the year.
 
     Parameters
     ----------
@@ -194,15 +195,33 @@ def calendar_copies(features: Sequence[int], x: Floats) -> list[int]:
         known = x[np.abs(x[:, j]) <= MOST_DAYS]
         if len(known) < max(LEAST_COMPARED, len(x) // 2):  # a few dates may agree with a column by accident
             continue
-        for hours in TIME_ZONES:
-            days = np.floor(known[:, j] + hours / 24).astype(np.int64).astype("datetime64[D]")
-            month, year = days.astype("datetime64[M]"), days.astype("datetime64[Y]")
-            of_days = [(days - start).astype(np.int64) + 1 for start in (month, year)]
-            for part in (year.astype(np.int64) + 1970, month.astype(np.int64) % 12 + 1, *of_days):
-                if len(part) and part.min() < part.max():
-                    is_same = (known == part[:, None]).mean(axis=0) >= COPY_SHARE
-                    found |= set(np.flatnonzero(is_same).tolist())
+        for part in _calendar_parts(known[:, j]):
+            if part.min() < part.max():
+                found |= set(_repeating(part, known).tolist())
     return sorted(found - set(features))
+
+
+def _calendar_parts(dates: Floats) -> list[Floats]:
+    """The parts of dates in all time zones, without the repetitions."""
+    parts = {}
+    for hours in TIME_ZONES:
+        days = np.floor(dates + hours / 24).astype(np.int64).astype("datetime64[D]")
+        month, year = days.astype("datetime64[M]"), days.astype("datetime64[Y]")
+        of_days = [(days - start).astype(np.int64) + 1 for start in (month, year)]
+        for part in (year.astype(np.int64) + 1970, month.astype(np.int64) % 12 + 1, *of_days):
+            parts[part.tobytes()] = part.astype(np.float64)
+    return list(parts.values())
+
+
+def _repeating(part: Floats, known: Floats) -> NDArray[np.intp]:
+    """The columns that equal the part in nearly all rows; most columns are left out after a few rows."""
+    columns, misses = np.arange(known.shape[1]), np.zeros(known.shape[1], dtype=np.int64)
+    for first in range(0, len(part), _CHUNK_ROWS):
+        rows = slice(first, first + _CHUNK_ROWS)
+        misses += (known[rows, columns] != part[rows, None]).sum(axis=0)
+        left = misses <= COPY_MISSES * len(part)
+        columns, misses = columns[left], misses[left]
+    return columns
 
 
 def day_columns(

@@ -77,9 +77,8 @@ def fit_rules(settings: RuleSettings, rows: Rows) -> RuleModel:
     if settings.verbose > 0:
         for feature in model.leaving_features:
             print(dates_note(model, feature))
-        if copies := [j for j in model.replaced if j not in ground.facts.category_weight and j not in ground.dates]:
-            names = listed([repr(model.feature_names()[j]) for j in copies])
-            print(f"Rules do not read {names}: dates have the same, and new rows will leave the training days")
+        if note := model.date_copies_note:
+            print(note)
     return model
 
 

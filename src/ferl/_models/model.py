@@ -20,7 +20,7 @@ from ferl._models.tree import FuzzyTree
 from ferl._models.words import LinguisticVariable
 from ferl._tables import INDICATOR_CATEGORIES, ColumnKind, Derived, Missing, OneRow, Schema, add_up_derived
 from ferl._util.arrays import Bools, Floats, FrozenArrays, Ints
-from ferl._util.text import counted, in_words, words_of
+from ferl._util.text import counted, in_words, listed, spoken, words_of
 
 Words = list[LinguisticVariable | None]
 Reading = TypeVar("Reading", bound=Callable[..., Any])
@@ -400,6 +400,20 @@ class Model(FrozenArrays):
     def leaving_features(self) -> tuple[int, ...]:
         """Features of dates that are read by their calendar: new rows will leave the days that training had."""
         return tuple(j for j in self.replaced if self.column_kinds[j].is_date)
+
+    @property
+    def date_copies(self) -> tuple[int, ...]:
+        """Features that repeat a part of a date: the model does not read them, since new rows will leave their days."""
+        return tuple(j for j in self.replaced if not self.column_kinds[j].is_date and j not in self.category_names)
+
+    @property
+    def date_copies_note(self) -> str:
+        """The sentence that names these features; "" without any."""
+        if not self.date_copies:
+            return ""
+        names = listed([spoken(self.feature_names()[j]) for j in self.date_copies])
+        verb = "repeats" if len(self.date_copies) == 1 else "repeat"
+        return f"The model does not read {names}, which {verb} parts of a date: new rows will leave the training days."
 
     # -----------------------------------------------------------------------------------------------------------------
     # Other models of the same conditions

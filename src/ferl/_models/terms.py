@@ -270,7 +270,8 @@ class CurvesAndMaps(Terms):
 
     def spread(self, tree: FuzzyTree, rows: Floats) -> Floats:
         """Standard deviation of the values over some rows, summed over the classes."""
-        return np.asarray(self.value[self.cells_of(rows)].std(axis=0).sum(axis=1))
+        # Term by term: the values of all terms at once are hundreds of megabytes where there are 200 classes.
+        return np.array([self.value[own].std(axis=0).sum() for own in self.cells_of(rows).T])
 
 
 def cells_from_cuts(values: Floats, cuts: Floats, n_categories: int) -> Ints:

@@ -121,6 +121,8 @@ class Overview(Readable):
         Name of the target; "" where none was given.
     beside_rules : str
         What the model has beside rules, "12 curves (310 steps), 8 maps (620 cells)"; "": nothing.
+    date_copies : str
+        The sentence that names features which repeat parts of a date and are not read; "": none.
 
     Examples
     --------
@@ -159,6 +161,7 @@ class Overview(Readable):
     accuracy: Accuracy | None = None
     target: str = ""
     beside_rules: str = ""
+    date_copies: str = ""
 
     @property
     def summary(self) -> str:
@@ -200,7 +203,8 @@ class Overview(Readable):
     def _sections(self) -> list[Section]:
         label, share = self.baseline
         compare = f"Always predicting {spoken(label)} would be right for {100 * share:.1f} % of the training rows."
-        page = [Section("", (self.summary, compare), is_lead=True)]
+        lead = [self.summary, compare, *([self.date_copies] if self.date_copies else [])]
+        page = [Section("", tuple(lead), is_lead=True)]
         page += [] if self.accuracy is None else [self.accuracy.section]
         page += [
             Section("Warnings", _more(self.warnings, MAX_CLASSES, "classes")),
@@ -229,6 +233,7 @@ class Overview(Readable):
             "importances": [{"feature": name, "importance": share} for name, share in self.importances],
             "rules": as_plain(self.rules),
             "beside_rules": self.beside_rules,
+            "date_copies": self.date_copies,
             "classes": [
                 as_plain(item)
                 | {"typical": [{"feature": name, "usual": as_plain(usual)} for name, usual in item.typical]}
@@ -338,6 +343,7 @@ def _shared(model: Model, style: Style) -> dict[str, Any]:
         "words": tuple(word_meanings(model, style.names)),
         "target": model.schema.target.name,
         "beside_rules": model.size_beside_rules,
+        "date_copies": model.date_copies_note,
     }
 
 

@@ -226,7 +226,9 @@ def _asked_part(view: View) -> Section:
     table = Table(heads, rows, "ll" + "r" * len(uses))
     tables = _folded(table, "features") if asked else [view.sentence("nothing_asked", "soft")]
     note = view.sentence("asked", "note", n=len(asked), n_features=len(features))
-    return Section("What the model reads", (*tables, note), look="part")
+    copies = view.model.date_copies_note
+    notes = (note, Marked(copies, tone="note")) if copies else (note,)
+    return Section("What the model reads", (*tables, *notes), look="part")
 
 
 def headline(view: View, judged: JudgedTable, result: Found, table: str) -> str:
