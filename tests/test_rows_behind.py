@@ -146,3 +146,14 @@ def test_a_hole_inside_the_range_and_a_closed_gate_leave_fewer_rows() -> None:
     inside, usual, far = (clf.predict_evidence(own) for own in ([[0.0, 0.0]], X[:100], [[0.0, 1e9]]))
     assert inside.rows[0] < 0.2 * np.median(usual.rows)
     assert (far.rows[0], far.ignorance[0]) == (0.0, 1.0) or far.ignorance[0] > 0.99
+
+
+@pytest.mark.parametrize(("n_columns", "n_familiar"), [(2, 640), (6, 213), (30, 64)])
+def test_familiarity_is_one_at_the_first_kept_rows_and_less_at_the_others(n_columns: int, n_familiar: int) -> None:
+    X = np.random.default_rng(0).normal(size=(1500, n_columns))
+    model = FERLClassifier(random_state=0, n_jobs=1).fit(X, X[:, 0] > 0).model_
+    kept, familiarity = model.neighbours.rows, model.familiarity(model.neighbours.rows)
+    assert len(kept) == 1024
+    assert len(model.familiar.rows) == n_familiar
+    assert (familiarity[:n_familiar] == 1).all()
+    assert (familiarity[n_familiar:] < 1).all()

@@ -472,8 +472,8 @@ def _cost_section(repeats: int, step: Step) -> Finding:
         f"Processor time on one thread. {N_PREDICTED:,} x {N_FEATURES} rows, models learned from {N_FITTED:,} rows ("
         + ", ".join(f"{name}: {model.n_rules_} rules" for name, model in models.items())
         + f"); median of {repeats} rounds in turn; for fits the least share of {repeats}. With categories: every fifth "
-        f"column has {N_CATEGORIES} categories, and {100 * MISSING_SHARE:g} % of all values are missing; both ways encode "
-        "the data frame."
+        f"column has {N_CATEGORIES} categories, and {100 * MISSING_SHARE:g} % of all values are missing; the frame "
+        "is encoded in both."
     ]
     headlines = [
         *(goal(f"predict_evidence / predict_proba, {name}, time", ratio, MOST_COST) for name, ratio in ratios.items()),
