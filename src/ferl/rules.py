@@ -479,13 +479,13 @@ class FERLClassifier(FERLEstimator[RuleModel]):
 
         Examples
         --------
-        >>> from sklearn.datasets import load_breast_cancer
+        >>> from sklearn.datasets import load_wine
         >>> from ferl import FERLClassifier
-        >>> data = load_breast_cancer()
+        >>> data = load_wine()
         >>> labels = data.target_names[data.target]
         >>> clf = FERLClassifier(cases=True, random_state=0).fit(data.data[::2], labels[::2])
         >>> clf.similar(data.data[1:2], n=3).label.tolist()
-        [['malignant', 'malignant', 'malignant']]
+        [['class_0', 'class_0', 'class_0']]
         """
         model = self._fitted()
         if model.cases is None:

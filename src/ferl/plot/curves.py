@@ -235,14 +235,14 @@ def plot_similar(estimator: FERLClassifier, X: ArrayLike, *, n: int = 10, ax: Ax
     Examples
     --------
     >>> from matplotlib.figure import Figure
-    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.datasets import load_wine
     >>> from ferl import FERLClassifier
     >>> from ferl.plot import plot_similar
-    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X, y = load_wine(return_X_y=True)
     >>> clf = FERLClassifier(cases=True, random_state=0).fit(X[::2], y[::2])
     >>> ax = plot_similar(clf, X[1:6:2], ax=Figure().subplots())
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
-    ['0', '1']
+    ['0', '1', '2']
     """
     similar = estimator.similar(X, n)
     n_rows = len(similar.case)
