@@ -31,6 +31,7 @@ WIDE_ECE = 5.5  # at most, wanted of wide rules as they are
 N_DRAWS = 10
 VARIANTS: dict[str, dict[str, Any]] = {
     "wide": MODELS["wide"],
+    "wide with cases": {**MODELS["wide"], "cases": True},
     **{f"wide, {n_rules} rules": {**MODELS["wide"], "max_rules": n_rules} for n_rules in (50, 15, 10)},
     **{variant: MODELS[variant] for variant in ("deep", "medium", "compact")},
     "compact, the paper's tree": TREE_OF_WORDS,
