@@ -10,7 +10,7 @@ namespace ferl {
 namespace {
 
 constexpr std::size_t kLanes = 8;    // sums that compilers turn into vectors
-constexpr std::size_t kPairs = 512;  // about so many pairs at a time: they stay in the cache for both passes
+constexpr std::size_t kPairs = 512;  // pairs at a time: they stay in the cache for both passes
 
 double dot(const double* a, const double* b, std::size_t n) {
   double lane[kLanes] = {}, sum = 0;

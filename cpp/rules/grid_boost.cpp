@@ -83,7 +83,7 @@ template <class CellOf>
   return out;
 }
 
-// Room for n floats, of this thread, until it asks again. Large arrays that are allocated anew are cleared page by page.
+// n floats that each thread uses again: the system clears large new arrays page by page, which takes longer.
 float* scratch(std::size_t n) {
   thread_local std::vector<float> room;
   if (room.size() < n) room.resize(n);

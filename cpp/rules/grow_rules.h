@@ -51,7 +51,7 @@ struct HeldOut {
 // Returns the divergence that pruning may cost, by what inner validation has learned: one for each part that validated.
 using Judge = std::function<double(const std::vector<HeldOut>&)>;
 
-// judge: chooses `prune` once all rules are grown; none: that of the options.
+// judge: chooses `prune` once all rules are grown. Without a judge, `options.prune` counts.
 LearnedRules grow_rules(const Sample& sample, const RuleOptions& options, Monitor& monitor, const Judge& judge = {});
 
 }  // namespace ferl::rules

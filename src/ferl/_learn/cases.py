@@ -269,10 +269,8 @@ def fitted_votes(judged: Judged, base: Floats) -> tuple[CaseChoice, Floats]:
     unit = weight * (len(y) / total)
 
     hold = np.append(HOLD, np.full(judged.votes.shape[1], RIDGE))
-    rest, least = (
-        np.append(1.0, np.zeros(judged.votes.shape[1])),
-        np.append(LEAST_SCALE, np.zeros(judged.votes.shape[1])),
-    )
+    no_votes = np.zeros(judged.votes.shape[1])
+    rest, least = np.append(1.0, no_votes), np.append(LEAST_SCALE, no_votes)
 
     def losses(at: Floats) -> tuple[Floats, Floats]:
         score = base + np.einsum("k,nkc->nc", at, towards)
