@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -13,10 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
+from sklearn.utils import check_random_state
 
 import ferl
 import javascript
-from ferl import FERLClassifier, load_model, save_model
+from ferl import FERLClassifier, _core, load_model, save_model
+from ferl._learn import grow_rules
 from ferl._learn.derive import calendar_copies, day_columns, evidence_of, fold_of_rows
 from ferl._models.model_file import ModelFileError
 from ferl._sklearn import check_rows
@@ -25,15 +28,20 @@ from ferl.export import Scorecard, reason_codes
 from ferl.report import report_html
 from ferl.streaming import fit_batches
 from oracle.evidence_columns import (
+    DAY_RULES,
     category_evidence,
     date_columns,
     date_copies,
     date_in_range,
     date_part,
+    day_evidence,
     evidence,
     known_date,
+    rule_columns,
     sums,
 )
+from oracle.inference import fire
+from oracle.weights import softmax
 from printed_model import PrintedModel
 from stream_examples import in_batches, same_model
 
@@ -58,6 +66,19 @@ def journeys(n_rows=1500, seed=0, n_classes=2, n_lines=60, holes=0.05):
     )
     frame.loc[rng.random(n_rows) < holes, "at"] = pd.NaT
     return frame, y, rng.choice([0.0, 0.5, 1.0, 2.0], n_rows)
+
+
+def storms(n_rows=4000, seed=0):
+    """Times of half a year whose days differ, with the calendar day of a time zone five hours behind; a number."""
+    rng = np.random.default_rng(seed)
+    hours = rng.integers(0, 24 * 180, n_rows)
+    at = pd.Timestamp("2021-01-10") + pd.to_timedelta(hours, unit="h")
+    local = at - pd.Timedelta(hours=5)
+    x = rng.normal(size=n_rows).round(2)
+    # What the number stands for changes in spring.
+    worse = 2 * rng.normal(size=181)[(hours - 5) // 24] + np.where(hours < 24 * 90, 2, -2) * x
+    frame = pd.DataFrame({"at": at, "month": local.month, "day": local.day, "weekday": local.day_of_week, "x": x})
+    return frame, worse + rng.logistic(size=n_rows) > 0
 
 
 @pytest.fixture(scope="module", params=[2, 4])
@@ -150,13 +171,114 @@ def test_columns_of_dates_are_the_oracles(options):
     for target, evident in ((y, [0]), ((X["x"] > 0) ^ (X["day"] > 20), [])):
         columns, left_out = date_columns(
             [0],
-            lambda _, evident=evident: evident,
+            lambda *_, evident=evident: evident,
             lambda _: [1 + k for k in date_copies(dates, X.iloc[:, 1:].T.to_numpy(float).tolist())],
             not options,
         )
         model = FERLClassifier(random_state=0, **options).fit(X, target).model_
         assert [(own.kind, own.feature) for own in model.derived if not isinstance(own, DatePart)] == columns
         assert model.date_copies == tuple(left_out)
+
+
+def seasons(n_rows):
+    """Three classes and two dates with gaps: single days of the first date differ, and the second has a trend."""
+    X, y = storms(n_rows)
+    rng = np.random.default_rng(2)
+    hours = rng.integers(0, 24 * 500, n_rows)
+    is_late = hours / 2_000 - 3 + rng.logistic(size=n_rows) > 0
+    X["booked"] = (pd.Timestamp("2020-01-01") + pd.to_timedelta(hours, unit="h")).where(rng.random(n_rows) < 0.9)
+    X["at"] = X["at"].where(rng.random(n_rows) < 0.95)
+    return X, y.astype(int) + (y & is_late)
+
+
+def wide_storms(n_rows):
+    """More numbers that matter than there are rules that days are learned beyond."""
+    X, _ = storms(n_rows)
+    rng = np.random.default_rng(1)
+    x = pd.DataFrame(rng.normal(size=(n_rows, 60))).add_prefix("x")
+    day = 2 * rng.normal(size=180)[(X["at"] - X["at"].min()).dt.days]
+    return pd.concat([X[["at"]], x], axis=1), day + 0.25 * x.sum(axis=1) + rng.logistic(size=n_rows) > 0
+
+
+def no_storms(n_rows):
+    X, _ = storms(n_rows)
+    return X, X["x"] > 0
+
+
+def drawn_rows(x, codes, seed):
+    """The rows in the order in which the core draws them, which inner validation depends on."""
+    columns = np.arange(x.shape[1], dtype=np.int32)
+    sampler = _core.Sampler(np.zeros_like(columns), codes.max() + 1, seed, len(x), 0, columns)
+    sampler.add(x, codes.astype(np.int32), np.ones(len(x)), 0, 1)
+    return sampler.finish(1)
+
+
+def rules_of_days(clf, sample, columns, seed):
+    """The probabilities that the core's rules predict, at most ``DAY_RULES``; the oracle computes their firings."""
+    tuning = _core.Tuning(_core.TUNING)
+    tuning.grown_rules = DAY_RULES
+    most = min(clf.max_rules or DAY_RULES, DAY_RULES)
+    options = {"max_conditions": clf.max_conditions, "prune": clf.prune, "seed": seed, "tuning": tuning}
+    sample = sample.with_columns(columns, np.zeros(columns.shape[1], np.int32))
+    grown = _core.grow_rules(sample, _core.RuleOptions(max_rules=most, max_maps=-1, **options), None)
+    firing = fire(SimpleNamespace(**grown, categories=None), columns, gated=False)[:, grown["rule_node"]]
+    return softmax(grown["prior"] + firing @ grown["weight"])
+
+
+def compare_dates_with_the_oracle(X, y, **options):
+    """Compare the columns of dates and the evidence of days with the oracle's, and return what the columns are."""
+    clf = FERLClassifier(random_state=0, **options).fit(X, y)
+    derived = [item for item in clf.model_.derived if not isinstance(item, DatePart)]
+    dates = [j for j, kind in enumerate(clf.model_.schema.kinds) if kind.is_date]
+    classes = [1] if len(clf.classes_) == 2 else list(range(len(clf.classes_)))
+    seed = int(check_random_state(0).randint(np.iinfo(np.int32).max))
+    sample = drawn_rows(check_rows(clf, X)[:, : X.shape[1]], np.searchsorted(clf.classes_, y), seed)
+    x, codes, weight = sample.x, sample.y.tolist(), sample.weight.tolist()
+    of_days = {}
+
+    def has_evidence(left_out, has_numbers):
+        p = rules_of_days(clf, sample, rule_columns(x, dates, left_out, has_numbers), seed)
+        of_days.update(evident := day_evidence(x, codes, weight, dates, p, classes))
+        return list(evident)
+
+    def copies(evident):
+        return sorted({k for j in evident for k in date_copies(x[:, j].tolist(), x.T.tolist())} - {*dates})
+
+    columns, left_out = date_columns(dates, has_evidence, copies, True)
+    labels = {"day": classes}
+    assert [(item.kind, item.feature, getattr(item, "label", None)) for item in derived] == [
+        (kind, j, label) for kind, j in columns for label in labels.get(kind, [None])
+    ]
+    assert clf.model_.date_copies == tuple(left_out)
+    for item in derived:
+        if isinstance(item, DayEvidence):
+            expected = of_days[item.feature][classes.index(item.label)]
+            days, evidence_of_days = zip(*sorted(expected.items()), strict=True)
+            assert item.days.tolist() == list(days)
+            np.testing.assert_allclose(item.evidence, evidence_of_days, rtol=1e-9, atol=1e-12)
+    return [item.kind for item in derived]
+
+
+@pytest.mark.parametrize(
+    ("table", "options", "kinds"),
+    [
+        (storms, {}, ["day", "date in range"]),
+        (storms, {"max_rules": 5, "effort": 2}, ["day", "date in range"]),
+        (seasons, {"max_conditions": 2}, ["day", "day", "day", "date", "date in range"]),
+        (wide_storms, {"max_conditions": 1}, ["day", "date in range"]),
+        (no_storms, {}, ["date"]),
+    ],
+    ids=["storms", "few rules", "two dates", "many columns", "no days"],
+)
+def test_evidence_of_days_beyond_rules_is_the_oracles(table, options, kinds):
+    assert compare_dates_with_the_oracle(*table(1500), **options) == kinds
+
+
+@pytest.mark.parametrize("most", [39, 41])
+def test_another_number_of_rules_gives_other_evidence_of_days(most, monkeypatch):
+    monkeypatch.setattr(grow_rules, "DAY_RULES", most)
+    with pytest.raises(AssertionError, match="Not equal to tolerance"):
+        compare_dates_with_the_oracle(*wide_storms(1500), max_conditions=1)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -257,19 +379,6 @@ def test_days_are_learned_beyond_the_rules():
     assert kinds == ["category", "part", "part", "day", "date in range"]
     clf = FERLClassifier(random_state=0).fit(X[:4000], y[:4000])
     assert roc_auc_score(y[4000:] == "late", clf.predict_proba(X[4000:])[:, 1]) > 0.8
-
-
-def storms(n_rows=4000, seed=0):
-    """Times of half a year whose days differ, with the calendar day of a time zone five hours behind; a number."""
-    rng = np.random.default_rng(seed)
-    hours = rng.integers(0, 24 * 180, n_rows)
-    at = pd.Timestamp("2021-01-10") + pd.to_timedelta(hours, unit="h")
-    local = at - pd.Timedelta(hours=5)
-    x = rng.normal(size=n_rows).round(2)
-    # What the number stands for changes in spring.
-    worse = 2 * rng.normal(size=181)[(hours - 5) // 24] + np.where(hours < 24 * 90, 2, -2) * x
-    frame = pd.DataFrame({"at": at, "month": local.month, "day": local.day, "weekday": local.day_of_week, "x": x})
-    return frame, worse + rng.logistic(size=n_rows) > 0
 
 
 def test_rules_read_no_calendar_day_where_days_have_evidence():

@@ -12,10 +12,15 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
+Floats = NDArray[np.float64]
 Sums = dict[Any, tuple[float, float]]
 VARIANCES = [0.0] + [4.0**power for power in range(-6, 3)]
+DAY_RULES = 40  # the most rules that days are learned beyond
+SPANS = {"weekday": 14, "hour": 2, "month": 700, "day of the year": 700}  # days that a part needs, two periods or more
 
 
 def sums(values: list[Any], is_class: list[bool], p: list[float], weight: list[float]) -> Sums:
@@ -103,31 +108,72 @@ def date_copies(dates: list[float], columns: list[list[float]]) -> list[int]:
     return sorted(found)
 
 
+def rule_columns(x: Floats, dates: list[int], left_out: list[int], has_numbers: bool) -> Floats:
+    """The columns of the rules that days are learned beyond, shape (n_rows, n_columns).
+
+    Dates and the features that are left out have no values. The parts of dates follow, and the dates as rules read
+    them if they are read as numbers.
+    """
+    features = x.copy()
+    features[:, [*dates, *left_out]] = math.nan
+    parts, numbers = [], []
+    for j in dates:
+        first, last = np.nanmin(x[:, j]), np.nanmax(x[:, j])
+        for part, span in SPANS.items():
+            column = [math.nan if math.isnan(days) else date_part(days, part) for days in x[:, j].tolist()]
+            if last - first >= span and np.nanmin(column) < np.nanmax(column):
+                parts.append(column)
+        if has_numbers and first < last:
+            numbers.append([known_date(days, first, last) for days in x[:, j].tolist()])
+    return np.column_stack([features, *parts, *numbers])
+
+
+def day_evidence(
+    x: Floats, y: list[int], weight: list[float], dates: list[int], p: Floats, classes: list[int]
+) -> dict[int, list[dict[int, float]]]:
+    """The evidence of the days of each date for each class beyond the probabilities p; dates without any are left out.
+
+    Rows without a date are of no day.
+    """
+    result = {}
+    for j in dates:
+        known = np.flatnonzero(~np.isnan(x[:, j])).tolist()
+        days = [math.floor(x[i, j]) for i in known]
+        found = evidence(
+            [sums(days, [y[i] == c for i in known], p[known, c].tolist(), [weight[i] for i in known]) for c in classes]
+        )
+        if len(set(days)) > 1 and found is not None:
+            result[j] = found
+    return result
+
+
 def date_columns(
     dates: list[int],
-    has_evidence: Callable[[list[int]], list[int]],
+    has_evidence: Callable[[list[int], bool], list[int]],
     copies: Callable[[list[int]], list[int]],
     has_curves: bool,
 ) -> tuple[list[tuple[str, int]], list[int]]:
     """The columns that stand for dates besides their parts, and the columns that are left out as copies.
 
-    Rules that read all dates as numbers are learned first, at most 40 of them. The dates whose days differ beyond these
-    rules are learned a second time, by rules that read neither these dates as numbers nor copies of them.
+    Rules that read all dates as numbers are learned first, at most ``DAY_RULES`` of them, without curves and maps. If
+    days of some dates differ beyond these rules, rules are learned a second time. They read no date as a number, and no
+    copies of these dates. The evidence of days is what differs beyond both.
 
     Parameters
     ----------
     dates : list of int
         Features of dates.
     has_evidence : callable
-        The dates whose days have evidence beyond rules that read all dates as numbers, without these features.
+        The dates whose days have evidence beyond rules that do not read some features, and that read all dates as
+        numbers or none.
     copies : callable
         The columns that repeat parts of some dates.
     has_curves : bool
         Whether the model may have curves: without words, with ``max_maps``.
     """
-    differing = has_evidence([])
+    differing = has_evidence([], True)
     left_out = copies(differing) if differing else []
-    evident = has_evidence(left_out) if differing else []
+    evident = has_evidence(left_out, False) if differing else []
     evident = [j for j in evident if j in differing]
     if not evident:
         return [("date", j) for j in dates], []
