@@ -98,7 +98,7 @@ def test_a_story_is_plain_json_text_and_html_for_every_model():
         form = json.loads(json.dumps(story.to_dict(), allow_nan=False))
         assert form["label"] == story.label
         assert form["summary"] == story.summary
-        assert str(story) == story.to_text() == story.to_text(100)
+        assert str(story) == story.to_text() == story.to_text(80)
         assert max(map(len, story.to_text(60).splitlines())) <= 60
         assert story._repr_html_() == story.to_html()
         assert "\n" not in story.summary
@@ -175,7 +175,7 @@ def test_the_summary_gives_answer_and_reason(iris):
     assert lost.summary.startswith("No answer: no rule covers the row, because")
     two = model.explain([6.0, 2.7, 5.1, 1.6], details=True)
     assert two.summary.startswith("virginica (49 %) or versicolor (41 %): rules fire only in part")
-    assert "The support of versicolor reaches up to 60.0 %, and that of virginica begins at 39.4 %." in str(two)
+    assert "The support of versicolor reaches up to 60.0 %, and that of virginica begins at 39.4 %." in two.to_text(200)
 
 
 def test_no_answer_is_no_label_and_no_proof_of_one(iris):

@@ -223,7 +223,7 @@ def test_a_probable_class_that_few_rows_are_behind_is_ignorance_and_not_doubt():
         assert ("count by " in story.summary) == outside
         told = story.to_text(500)
         novel = outside or story.novelty_rank >= 0.99 or sum(own for _, own in story.lost_support) >= 0.005
-        assert ("What to do: do not use the model here, since the row is unlike the training rows." in told) == novel
+        assert ("What to do: do not use the model here; the row is unlike the training rows." in told) == novel
         assert ("What to do: collect rows like this one, since training has few of them." in told) != novel
         assert "get a second opinion" not in told
 

@@ -154,7 +154,7 @@ def explain(
     table: Path = shell.TABLE,
     row: int = shell.ROW,
     as_json: bool = shell.JSON,
-    plain: bool = Option(False, "--plain", help="Print plain text, without colours, 100 columns wide."),
+    plain: bool = Option(False, "--plain", help="Print plain text, without colours, 80 columns wide."),
     html: Path | None = Option(None, help="Also write an HTML file.", metavar="FILE"),
     decision: str | None = shell.DECISION,
     changes: bool = Option(True, help="Whether to search for changes that would alter the label."),

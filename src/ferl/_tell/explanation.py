@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import product
 from typing import Any, ClassVar
 
 from ferl._models.cases import CASES_NAME
@@ -38,7 +40,8 @@ LEAST_LOST, ALL_LOST = 0.005, 0.995  # that two decimals distinguish from nothin
 MAX_PROBABLE = 3  # classes that a summary names
 MAX_SILENT = 3  # features in the line on values where no rule applies
 NOVELTY_TITLE = "How unusual the row is"
-MAX_LINES = 8  # of an explanation without details, at 100 columns
+WIDTH = 80  # columns of printed lines
+MAX_LINES = 8  # of this width, of an explanation without details
 MAX_ALSO = 3  # features for the answer, and as many against it, beside the main reason
 LEAST_TOLD = math.log(1.05)  # effect on the odds that a sentence names
 LEAST_SHOWN = 0.005  # effect, in log-odds, that a table shows
@@ -48,10 +51,12 @@ MUCH_IGNORANCE = 0.1
 # What to do about each concern. The first one that applies is the one that counts: an answer to a row unlike the
 # training rows is a guess, and few rows do not show whether the classes are close.
 REMEDIES = {
-    "novelty": "What to do: do not use the model here, since the row is unlike the training rows.",
+    "novelty": "What to do: do not use the model here; the row is unlike the training rows.",
     "ignorance": "What to do: collect rows like this one, since training has few of them.",
     "doubt": "What to do: get a second opinion, since no class is clearly ahead.",
 }
+# The parts of an explanation without details, the most important ones first.
+PARTS = ("decision", "unlike", "remedy", "reason", "missing", "cases", "change", "others", "stable")
 FEW_ROWS = 9  # and fewer leave that much ignorance
 LITTLE_MARGIN = 0.01  # standard deviations
 
@@ -193,7 +198,7 @@ class Explanation(Readable):
     """Why a row got its answer, and what would change it.
 
     ``print`` it for text, show it in a notebook for HTML, print it with rich for colours, or take :meth:`to_dict`. The
-    text has at most eight lines, and more with ``details``; in HTML the details are folded.
+    text has at most eight lines of 80 columns, and more with ``details``; in HTML the details are folded.
 
     Attributes
     ----------
@@ -296,6 +301,8 @@ class Explanation(Readable):
     details: bool = False
     cases: tuple[str, ...] = ()
     similar: SimilarCases | None = None
+
+    _width: ClassVar[int | None] = WIDTH
 
     # What explanations by rules and by trees call the same things.
     causes: ClassVar[dict[str, str]]
@@ -443,24 +450,29 @@ class Explanation(Readable):
 
     @cached_property
     def _brief(self) -> Section:
-        """At most eight lines; the least important parts of a longer explanation are left to the details."""
-        head, *rest = [
-            (0, [self._head]),
-            (1, [self._decided_line] if self.decided is not None else []),
-            (1, self._unlike_lines()),
-            (4, [REMEDIES[self.concern]] if self.concern else []),
-            (2, self._main_reason()),
-            (6, self._also()),
-            (3, self._missing_names()),
-            (4, list(self.cases)),
-            (5, self._change_line()),
-            (8, self._stable_line()),
-        ]
-        lines = [(rank, line) for rank, item in rest for line in item]
-        lead = Marked(*head[1], tone="ferl-lead")
-        while len(as_text([Section("", (lead, *(line for _, line in lines)))]).splitlines()) > MAX_LINES and lines:
-            lines.remove(max(lines, key=lambda item: item[0]))
-        return Section("", (lead, *(line for _, line in lines)))
+        """At most eight lines; the details have what does not fit.
+
+        The weakest of the other features are left out first. If that does not suffice, the least important part is left
+        out, and the other features return as far as they fit.
+        """
+        lead, others = Marked(self._head, tone="ferl-lead"), self._other_effects()
+        parts = {  # in the order of the text
+            "decision": [self._decided_line] if self.decided is not None else [],
+            "unlike": self._unlike_lines(),
+            "remedy": [REMEDIES[self.concern]] if self.concern else [],
+            "reason": self._main_reason(),
+            "others": [],
+            "missing": self._missing_names(),
+            "cases": list(self.cases),
+            "change": self._change_line(),
+            "stable": self._stable_line(),
+        }
+        for n_parts, n_others in product(range(len(PARTS), -1, -1), range(max(len(others), 1), 0, -1)):
+            parts["others"] = self._also(others[:n_others])
+            section = Section("", (lead, *(line for name in parts if name in PARTS[:n_parts] for line in parts[name])))
+            if len(as_text([section], WIDTH).splitlines()) <= MAX_LINES:
+                break
+        return section
 
     @property
     def _head(self) -> str:
@@ -553,12 +565,18 @@ class Explanation(Readable):
         """What effects compare the row with."""
         return "the average training row"
 
-    def _also(self) -> list[str]:
+    def _other_effects(self) -> list[Effect]:
         """Other features for the answer, and features against it, the largest effects first."""
-        support = [effect.text for effect in self._value_effects if effect.weight >= LEAST_TOLD][1 : 1 + MAX_ALSO]
-        oppose = [effect.text for effect in self._value_effects if effect.weight <= -LEAST_TOLD][:MAX_ALSO]
         if self.ignorance == 1:
             return []
+        support = [effect for effect in self._value_effects if effect.weight >= LEAST_TOLD][1 : 1 + MAX_ALSO]
+        oppose = [effect for effect in self._value_effects if effect.weight <= -LEAST_TOLD][:MAX_ALSO]
+        return sorted(support + oppose, key=lambda effect: -abs(effect.weight))
+
+    def _also(self, effects: Sequence[Effect]) -> list[str]:
+        """Features for the answer, and features against it, in the order of their effects."""
+        support = [effect.text for effect in effects if effect.weight > 0]
+        oppose = [effect.text for effect in effects if effect.weight < 0]
         pairs = ((f"Also for {self._labels[self.best]}", support), ("Against", oppose))
         line = " ".join([f"{what}: {', '.join(item)}." for what, item in pairs if item])
         return [line] if line else []
@@ -595,12 +613,12 @@ class Explanation(Readable):
             return []
         radius = self.certified.radius
         if math.isinf(radius):
-            return ["Stable: no change of numbers can flip it."]
+            return ["Stable: moving numbers cannot change it."]
         if radius < LITTLE_MARGIN:
-            return ["Not stable: small changes of several numbers at once may flip it."]
+            return ["Not stable: small changes of several numbers at once may change it."]
         far = number_text(rounded_down(radius, 2), digits=2)
         unit_text = "standard deviation" if far == "1" else "standard deviations"
-        return [f"Stable: no change of up to {far} {unit_text} in every number at once can flip it."]
+        return [f"Stable: moving all numbers by up to {far} {unit_text} cannot change it."]
 
     # -----------------------------------------------------------------------------------------------------------------
     # Details

@@ -133,9 +133,9 @@ class Readable:
     def _sections(self) -> list[Section]:
         raise NotImplementedError
 
-    def to_text(self, width: int = 100) -> str:
-        """Plain text, wrapped to ``width`` columns."""
-        return as_text(self._sections, width)
+    def to_text(self, width: int | None = None) -> str:
+        """Plain text, wrapped to ``width`` columns; without a width as ``print`` shows it."""
+        return as_text(self._sections, self._width if width is None else width)
 
     def to_html(self) -> str:
         """A fragment of HTML that needs nothing else; everything from the table is escaped."""
@@ -149,7 +149,7 @@ class Readable:
         return self.to_html()
 
     def __str__(self) -> str:
-        return as_text(self._sections, self._width)
+        return self.to_text()
 
     def __rich__(self) -> Any:
         return as_rich(self._sections)
