@@ -6,11 +6,14 @@ import re
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.datasets import make_classification
 
 from browser import chromium, console, open_page, set_width
 from ferl import FERLClassifier, FERLTreeClassifier
+from ferl._sklearn import check_rows
+from ferl._tell.explanation import REMEDIES
 from ferl._tell.stability import deviations_text
 from ferl.report import write_report
 from table_examples import rare_category_table
@@ -154,6 +157,29 @@ def test_the_form_tells_the_sentence_of_python_until_a_value_changes(browser, lo
     browser.execute_script("document.querySelector('#changes [data-to]')?.click()")
     assert "Proven" not in text_of(browser, "changes")
     assert text_of(browser, "sentence") != told
+
+
+def test_the_form_gives_the_remedy_that_explain_gives(browser, loans, tmp_path):
+    model, X, path = loans
+    tree = FERLTreeClassifier("deep", random_state=0).fit(X[:300], model.predict(X[:300]))
+    tree_path = write_report(tree, X[300:], model.predict(X[300:]), tmp_path / "tree.html")
+    far = X.iloc[[0]].assign(**{X.select_dtypes("number").columns[0]: 1e6})
+    rows = pd.concat([X[:100], far])
+    assert remedies(browser, model, path, rows) >= {"", REMEDIES["novelty"], REMEDIES["doubt"]}
+    assert remedies(browser, tree, tree_path, rows) >= {"", REMEDIES["novelty"]}
+
+
+def remedies(browser, model, path, rows):
+    """What the form advises for the rows, after it was compared with `explain` of each."""
+    open_page(browser, path)
+    encoded = check_rows(model, rows)[:, : model.n_features_in_]
+    shown = set()
+    for index in range(len(rows)):
+        browser.execute_script("ferlPage.load(arguments[0].map(Number))", [str(value) for value in encoded[index]])
+        advice = text_of(browser, "remedy")
+        assert advice == REMEDIES.get(model.explain(rows.iloc[[index]]).concern, "")
+        shown.add(advice)
+    return shown
 
 
 def test_a_change_that_is_tried_gives_the_label_that_it_promises(browser, loans):

@@ -97,6 +97,7 @@ def summarise(
         "features": _controls(view),
         "rules": view.page_rules(),
         "novelty": {"training": numbers(scale.training), "usual": scale.usual},
+        "remedies": view.remedies,
         "rows": rows.offered([*judged.first.rows, *judged.abstained.rows, *judged.novel.rows]),
         "target": view.target,
         "decision": decision_form(judged.decision, model),

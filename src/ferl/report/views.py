@@ -25,6 +25,7 @@ from ferl._models.shapes import Curve, Interaction, feature_importances, read_sh
 from ferl._models.tree_model import TreeModel
 from ferl._tell.conditions import Condition
 from ferl._tell.curves import OUTSIDE_CARD, Points, ScoreTable, read_score_table
+from ferl._tell.explanation import REMEDIES
 from ferl._tell.page import Block, Marked, Section, Table
 from ferl._tell.reasons import read_reasons
 from ferl._tell.statements import Statement, Style, conditions_of, statements
@@ -91,6 +92,11 @@ class View:
     def sections(self) -> list[Section]:
         """What the kind of the model has, the rules among it."""
         raise NotImplementedError
+
+    @property
+    def remedies(self) -> dict[str, str]:
+        """What to do about each concern that the page can judge."""
+        return REMEDIES
 
     def form(self) -> dict[str, Any]:
         """What the form shows besides: averages, and reason codes; None where the kind has none."""
@@ -249,6 +255,13 @@ def class_shares(consequent: Floats) -> list[dict[str, Any]]:
 @view_of.register(TreeModel)
 class TreeView(View):
     """The view of a tree: its rules, the largest first, and its nodes."""
+
+    model: TreeModel
+
+    @property
+    def remedies(self) -> dict[str, str]:
+        """Whether few rows are the main cause of a discounted tree's ignorance needs more than the page computes."""
+        return {"novelty": REMEDIES["novelty"]} if self.model.reading.discount > 0 else REMEDIES
 
     def sections(self) -> list[Section]:
         """Rules and tree."""

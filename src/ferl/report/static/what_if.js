@@ -16,6 +16,7 @@ const ferlPage = (() => {
   const LEAST_MOVE = 0.005; // weight that two decimals show
   const SET_LEVEL = 2 / 3; // what the beliefs of a set of rules must sum to
   const MUCH_IGNORANCE = 0.1; // that a sentence names
+  const VERY_UNUSUAL = 0.99, LEAST_LOST = 0.005; // that make a row novel: its rank among the training rows, and the support it loses
   const MOST_COST = 5e5; // of a search for changes while a slider moves: about 25 milliseconds
 
   // What differs between the kinds of models: words, what is shown, how strong a rule is and how it is described.
@@ -25,6 +26,7 @@ const ferlPage = (() => {
       range: "of the training rows",
       divided: "the classes are close",
       reason: reasonOfWeights,
+      isIgnorant: (answer) => answer.ignorance > MUCH_IGNORANCE,
       show: (answer) => { showBalance(answer); showMarks(); },
       mostFired: 12, // most rules fire a little
       counts: (answer, rule) => answer.contributions[rule.index].some((item) => item !== 0),
@@ -37,6 +39,7 @@ const ferlPage = (() => {
       range: "that the model keeps",
       divided: "rules fire only in part, or contradict each other",
       reason: reasonOfRules,
+      isIgnorant: () => false, // a row between rules needs no further rows
       show: () => {},
       mostFired: 30,
       counts: () => true,
@@ -195,10 +198,20 @@ const ferlPage = (() => {
     verdict.dataset.set = JSON.stringify(inside);
     verdict.textContent = isOpen ? "No answer" : inside.length > 1 ? `One of ${inside.length}: ${several(inside)}` : inside[0];
     byId("sentence").textContent = isChanged() || !state.row.sentence ? sentence(answer) : state.row.sentence;
+    byId("remedy").textContent = data.remedies[concern(answer)] ?? "";
     const truth = state.row.truth ? `${isChanged() ? "The label of the row as it was:" : "Its label is"} ${state.row.truth}.` : "";
     const chosen = data.decision ? engine.decided(answer, data.decision) : answer.label;
     const decision = data.decision ? [`By the decision of this page, the label ${isOpen ? "would be" : "is"} `, element("strong", { id: "decided" }, classes[chosen]), ". "] : [];
     byId("verdict-note").replaceChildren(...decision, truth);
+  }
+
+  // Why the answer cannot be used as it is, the first that applies; as Explanation.concern in Python.
+  function concern(answer) {
+    const lost = answer.supportDeficit.reduce((sum, part) => sum + part, 0);
+    const isUnseen = features.some((feature, j) => feature.kind === "category" && state.values[j] >= feature.levels.length);
+    if (isUnseen || lost >= LEAST_LOST || (data.novelty.training.length && unusual(answer.novelty).share >= VERY_UNUSUAL)) return "novelty";
+    if (kind.isIgnorant(answer)) return "ignorance";
+    return answer.set.filter(Boolean).length > 1 || Math.max(...probabilityOf(answer)) < SET_LEVEL ? "doubt" : "";
   }
 
   function isChanged() {
