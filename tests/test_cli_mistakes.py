@@ -88,9 +88,14 @@ def test_mistakes_in_paths_are_one_line(tmp_path, folder):
     "command",
     [
         ("predict", "model.json", "new.csv", "--json"),
+        ("predict", "model.json", "new.csv", "--decision", "costs.csv"),
+        ("predict", "model.json", "new.csv", "--calibration", "calibration.json"),
+        ("calibrate", "model.json", "new.csv", "--decision", "costs.csv"),
         ("report", "model.json", "new.csv"),
+        ("report", "model.json", "new.csv", "--decision", "costs.csv"),
         ("fit", "train.csv", "--target", "y"),
-        ("explain", "model.json", "new.csv", "--row", "1", "--html"),
+        ("fit", "train.csv", "--target", "y", "--describe", "table.yaml"),
+        ("explain", "model.json", "new.csv", "--row", "1", "--decision", "costs.csv", "--html"),
         ("export", "model.json"),
         ("demo",),
     ],
@@ -98,6 +103,8 @@ def test_mistakes_in_paths_are_one_line(tmp_path, folder):
 def test_a_place_that_would_cost_a_file_is_refused_before_any_work(tmp_path, folder, command):
     for name in ("model.json", "new.csv", "train.csv"):
         shutil.copy(folder / name, tmp_path / name)
+    for name in ("costs.csv", "table.yaml", "calibration.json"):
+        (tmp_path / name).write_text("not opened")
     os.mkfifo(tmp_path / "pipe")
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
     where = {"explain": (), "demo": ("--report",)}.get(command[0], ("-o",))

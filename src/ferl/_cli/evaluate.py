@@ -385,7 +385,7 @@ def judge_rows(estimator: FERLEstimator[Any], X: pa.Table, truth: Ints, rule: Ru
 
 def run_calibrate(asked: Namespace) -> None:
     """Read calibration rows, print what they promise, and write it."""
-    check_places([asked.out], asked.model, asked.table)
+    check_places([asked.out], asked.model, asked.table, asked.decision)
     for name in ("alpha", "risk", "confidence"):
         check_share(name, getattr(asked, name))
     if asked.target is None and (asked.risk is not None or asked.probabilities or asked.class_conditional):

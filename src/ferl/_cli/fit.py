@@ -162,7 +162,7 @@ def _check_options(asked: Namespace) -> None:
         raise CommandError("--held-out is for the rows that --test holds out; add --test 0.25, say.")
     if asked.groups is not None and asked.test is None and asked.model != "rules":
         raise CommandError(f"--groups {asked.groups} is about the rows that --test holds out; add --test 0.25, say.")
-    check_places([asked.out, asked.held_out], asked.table)
+    check_places([asked.out, asked.held_out], asked.table, asked.describe)
 
 
 def _check_columns(asked: Namespace, file: TableFile, left_out: Sequence[str]) -> tuple[str, ...]:

@@ -162,7 +162,7 @@ class Labels:
 
 def run_report(asked: Namespace) -> None:
     """Read a table batch by batch, and write a page on it and a model."""
-    check_places([asked.out], asked.model, asked.table)
+    check_places([asked.out], asked.model, asked.table, asked.decision)
     estimator = load_model(asked.model)
     model, target, groups = estimator.model_, asked.target, asked.groups
     decision = decision_of(asked.decision, model)

@@ -32,7 +32,7 @@ from ferl._util.text import listed, shown, spoken
 def run_predict(asked: Namespace) -> None:
     """Judge the rows of a table, and write them with their answers."""
     if asked.out != "-":
-        check_places([Path(asked.out)], asked.model, asked.table, *filter(None, [asked.calibration]))
+        check_places([Path(asked.out)], asked.model, asked.table, asked.calibration, asked.decision)
     model, _ = read_model(asked.model)
     rule = rule_of(asked, model)
     if asked.safe_csv and format_of(asked.out, asked.as_json) != "csv":
@@ -151,7 +151,7 @@ def run_explain(asked: Namespace) -> None:
     """Explain one row; rows are counted from 1, the header not among them."""
     if asked.as_json and asked.plain:
         raise CommandError("--json and --plain are both given; choose one.")
-    check_places([asked.html], asked.model, asked.table)
+    check_places([asked.html], asked.model, asked.table, asked.decision)
     model, _ = read_model(asked.model)
     decision = decision_of(asked.decision, model)
     row = read_row_of(model, TableFile(asked.table, asked.form), asked.row)

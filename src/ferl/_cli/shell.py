@@ -226,10 +226,14 @@ def write_page(path: Path, title: str, fragment: str) -> None:
     )
 
 
-def check_places(outputs: Sequence[Path | None], *inputs: Path) -> None:
-    """Refuse places where no file can be written, where it would replace one that is read, and one for two outputs."""
+def check_places(outputs: Sequence[Path | None], *inputs: Path | str | None) -> None:
+    """Refuse places where no file can be written, where it would replace one that is read, and one for two outputs.
+
+    An input that is a text may be a file or something else, as the value of ``--decision``.
+    """
     named = [out for out in outputs if out is not None]
     real = [os.path.realpath(out) for out in named]
+    read = [one_input for one_input in inputs if one_input is not None and os.path.exists(one_input)]
     for index, out in enumerate(named):
         if real[index] in real[:index]:
             raise CommandError(f"{out} is named for two outputs. Name a different file for each.")
@@ -242,5 +246,5 @@ def check_places(outputs: Sequence[Path | None], *inputs: Path) -> None:
             raise CommandError(f"{out} is no regular file, so it cannot be replaced by one. Choose another place.")
         if not os.access(folder, os.W_OK | os.X_OK):
             raise CommandError(f"You may not write into the folder {out.parent}. Choose another place.")
-        if out.exists() and any(one_input.exists() and one_input.samefile(out) for one_input in inputs):
+        if out.exists() and any(os.path.samefile(one_input, out) for one_input in read):
             raise CommandError(f"{out} would replace the file that is read. Choose another place.")

@@ -99,7 +99,8 @@ class Drift:
                 f"values lie outside the training range ({percent_text(self.support)} of the firing is withheld)"
             )
         if self.novelty - 1 > max(_STANDARD_ERRORS * self.novelty_error, _LEAST_NOVELTY):
-            found.append(f"rows lie {_times(self.novelty)} times as far from the middle of their rules")
+            distance = math.sqrt(self.novelty)  # novelty is its square
+            found.append(f"rows lie {_times(distance, 3)} times as far from the middle of their rules")
         return tuple(found)
 
     @property

@@ -190,7 +190,7 @@ def plot_importance(
     ax.spines["bottom"].set_visible(False)
     hidden, unused = len(order) - len(shown), len(importance) - len(order)
     notes = [f"{hidden} that matter less"] * (hidden > 0) + [f"{unused} that no rule reads"] * (unused > 0)
-    missing = f" (not shown: {' and '.join(notes)})" if notes else ""
+    missing = f"\nnot shown: {' and '.join(notes)}" if notes else ""
     ax.set_xlabel(f"importance, of 100 %{missing}", fontsize=8.5)
     return ax
 

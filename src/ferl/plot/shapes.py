@@ -135,7 +135,7 @@ def plot_shapes(
     for ax in panels[len(drawn) :]:
         ax.remove()
     part = f" (the {len(drawn)} most important of {len(shapes)} curves and maps)" * (len(drawn) < len(shapes))
-    sheet.draw_legend(figure, f"Speaks for{part}")
+    sheet.draw_legend(figure, f"Supports{part}")
     return figure
 
 

@@ -122,8 +122,9 @@ def plot_tree(
     A learned split shows the range that its rows had and the membership of its upper branch (below the threshold),
     which falls inside the band, coloured: there both branches fire. Categories are small bars of their membership in
     the upper branch. A branch is as thick as the training weight that takes it, and has the colour of its most probable
-    class. Each row ends with the shares of the classes, the label with its confidence, and the support. In a tree of
-    words every node is a source of evidence, so each has a row, indented below the one it continues.
+    class. Each row ends with the shares of the classes, the label with its confidence, and the share of the training
+    weight. In a tree of words every node is a source of evidence, so each has a row, indented below the one it
+    continues.
 
     Parameters
     ----------
@@ -333,10 +334,10 @@ class _Drawing:
         return shortened(f"{beginning} {name} is {word}", _LONGEST_CONDITION)
 
     def _draw_table(self) -> None:
-        """Class shares, label and support of every row."""
-        left, support = self.table, self.confidence + 0.65
+        """Class shares, label and share of the training weight of every row."""
+        left, weight = self.table, self.confidence + 0.65
         columns = (left, "shares of classes", "left"), (self.label, "label", "left")
-        for x, name, side in (*columns, (self.confidence, "confidence", "right"), (support, "support", "right")):
+        for x, name, side in (*columns, (self.confidence, "confidence", "right"), (weight, "weight", "right")):
             self._text(x, _TOP - 0.1, name, _NUMBER, color=FAINT, ha=side)
         for node in self.layout.ends:
             y, shares = self._y(node), self.tree.consequent[node]
@@ -346,10 +347,10 @@ class _Drawing:
             best, share = int(np.argmax(shares)), float(self.tree.weight[node] / self.tree.weight[0])
             self._text(self.label, y, shortened(self.labels[best], _LONGEST_NAME), gid=f"label-{node}")
             self._text(self.confidence, y, probability_text(float(shares[best])), ha="right")
-            self._text(support, y, f"{share:.0%}" if share >= 0.01 else "<1%", ha="right")
+            self._text(weight, y, f"{share:.0%}" if share >= 0.01 else "<1%", ha="right")
             n_hidden = self.layout.folded.n_hidden.get(node)
             if n_hidden is not None:
-                self._text(support + 0.15, y, f"+ {n_hidden} rules", _NUMBER, color=_GREY)
+                self._text(weight + 0.15, y, f"+ {n_hidden} rules", _NUMBER, color=_GREY)
 
     def _draw_legend(self) -> None:
         from matplotlib.patches import Patch
