@@ -39,16 +39,14 @@ def classifier_of(parameters: Mapping[str, Any], **others: Any) -> Classifier:
 def fit(parameters: Mapping[str, Any], X: Any, y: Any, seed: int) -> Classifier:
     """Fit with these parameters on one thread.
 
-    Among them ``tuning`` has numbers of the learner of rules, ``constants`` those of similar cases, and ``kept`` how
-    cases are thinned out.
+    Among them ``tuning`` has numbers of the learner of rules, ``constants`` those of similar cases, and ``case_share``
+    bounds the cases by a share of the rows.
     """
-    options = {name: value for name, value in parameters.items() if name not in ("tuning", "constants", "kept")}
+    options = {name: value for name, value in parameters.items() if name not in ("tuning", "constants", "case_share")}
+    if "case_share" in parameters:
+        options["n_cases"] = max(int(parameters["case_share"] * len(y)), 2)
     with tuned(**parameters.get("tuning", {})), with_constants(**parameters.get("constants", {})):
         fitted: Classifier = classifier_of(options, random_state=seed, n_jobs=1).fit(X, y)
-    if "kept" in parameters:
-        from ferl_bench.tables.defaults_cases import thinned
-
-        return thinned(fitted, *parameters["kept"])
     return fitted
 
 

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import Any
 
 from ferl_bench.render import Report
 from ferl_bench.table import Request, Table
 from ferl_bench.tables.defaults import Alternatives, run_alternatives
 
-if TYPE_CHECKING:
-    from ferl import FERLClassifier
-
-# Each line changes one thing. Names in capitals are constants of ferl._learn.cases and case_distance; "kept" thins the
-# cases out.
+# Each line changes one thing. Names in capitals are constants of ferl._learn.cases and case_distance. With one
+# candidate for each case, a bounded set has the first of randomly ordered rows; by default, it is chosen among three
+# times as many.
 CASES: dict[str, Any] = {"cases": True}
 CHANGES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("with cases", {}),
@@ -23,23 +18,12 @@ CHANGES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("distance as in novelty", {"constants": {"N_ROUNDS": 0}}),
     *((f"factors held at 1 by {n:g} rows", {"constants": {"HOLD_FACTORS": n}}) for n in (1.0, 10.0)),
     *((f"gain of {n:g} standard errors", {"constants": {"LEAST_GAIN": n}}) for n in (0.0, 2.0)),
-    *((f"half of the cases, {how}", {"kept": (how, 0.5)}) for how in ("at random", "condensed")),
+    *(
+        (f"at most {words} of the rows, {how}", {"case_share": share, **change})
+        for words, share in (("a half", 1 / 2), ("an eighth", 1 / 8))
+        for how, change in (("chosen", {}), ("at random", {"constants": {"CANDIDATES": 1}}))
+    ),
 )
-
-
-def thinned(fitted: FERLClassifier, how: str, share: float) -> FERLClassifier:
-    """Return the classifier with a share of its cases: random ones, or those that are kept above n_cases."""
-    from ferl._learn.cases import condensed, with_average
-
-    model = fitted.model_
-    if model.cases is None:
-        return fitted
-    n_kept = max(int(share * model.cases.n_cases), 2)
-    is_first = np.arange(model.cases.n_cases) < n_kept  # their order is random
-    fewer = condensed(model.cases, n_kept) if how == "condensed" else model.cases.keep(is_first)
-    assert fewer is not None
-    fitted.model_ = replace(model, cases=with_average(fewer))
-    return fitted
 
 
 def run_defaults_cases(request: Request) -> Report:
