@@ -112,6 +112,15 @@ def digest_of(name, kind):
     return result.hexdigest()
 
 
+def matrix_kernels():
+    """Which kernels multiply matrices in NumPy: updates of rules have the bits of these."""
+    from threadpoolctl import threadpool_info
+
+    names = {info.get("architecture", "unknown") for info in threadpool_info() if info["user_api"] == "blas"}
+    alike = {"Zen": "Haswell", "Cooperlake": "SkylakeX", "Sapphirerapids": "SkylakeX"}
+    return " and ".join(sorted({alike.get(name, name) for name in names}))
+
+
 def update_digest(kind):
     """The digest of a model that saw half of a table first, and the other half by ``partial_fit``."""
     X, y, _ = TABLES["seven classes"]()

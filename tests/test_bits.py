@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bits import KINDS, cases, digest_of, update_digest
+from bits import KINDS, cases, digest_of, matrix_kernels, update_digest
 
 DIGESTS = json.loads((Path(__file__).parent / "golden" / "bits.json").read_text(encoding="utf-8"))
 
@@ -28,4 +28,7 @@ def test_the_bits_of_an_updated_model_stay(kind):
     skip_other_rounding(kind)
     if ("rules" in kind or "words" in kind) and np.lib.NumpyVersion(np.__version__) >= "2.5.0":
         pytest.skip(f"NumPy {np.__version__} rounds products of matrices in another way than 2.0 to 2.4")
-    assert update_digest(kind) == DIGESTS["partial_fit"][kind]
+    known, kernels = DIGESTS["partial_fit"], matrix_kernels()
+    if kernels not in known:
+        pytest.skip(f"NumPy's products of matrices take the kernels {kernels!r} here; digests: {', '.join(known)}")
+    assert update_digest(kind) == known[kernels][kind]

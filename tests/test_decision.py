@@ -510,7 +510,9 @@ def test_a_story_has_the_decided_label_beside_the_most_probable_one() -> None:
     story = clf.explain(row, decision=0.05, counterfactual=False)
     assert (story.label, story.decided.label) == (False, True)
     assert story.to_dict()["decided"]["label"] is True
-    assert "True, where the label is True where its probability is at least 0.05, else False." in story.to_text()
+    assert "True, where the label is True where its probability is at least 0.05, else False." in " ".join(
+        story.to_text().split()
+    )
     assert story.to_text().startswith("False, 87 %.")
     details = replace(story, details=True).to_text()
     assert "All that follows is about False, the most probable class." in details

@@ -259,7 +259,9 @@ def test_a_batch_too_small_for_a_verdict_is_told_how_many_rows_would_do() -> Non
     X, y = load_wine(return_X_y=True)
     detector = NoveltyDetector(cv=0.5, random_state=0).fit(X, y)
     few = detector.drift(X[:2])
-    assert few.verdict.startswith(f"Verdict: 2 rows are too few to tell drift; {few.least_rows} would do. 0 of 2 rows")
+    assert few.verdict.startswith(
+        f"Verdict: 2 rows are too few to detect drift; {few.least_rows} are enough. 0 of 2 rows"
+    )
     assert detector.drift(X[: few.least_rows]).verdict.startswith("Verdict: no sign of drift.")
     # So many rows are enough for half of them to be a sign, and one less is not.
     for n_rows, is_enough in ((few.least_rows, True), (few.least_rows - 1, False)):

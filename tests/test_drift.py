@@ -121,10 +121,10 @@ def test_few_rows_get_no_verdict_but_are_told_how_many_would_do() -> None:
     model = FERLClassifier(random_state=0).fit(*world(rng, 300))
     X, y = world(rng, 57)
     few = copy.deepcopy(model).partial_fit(X[:2], y[:2]).drift_
-    assert few.verdict == "Verdict: 2 rows are too few to tell drift; 57 would do."
+    assert few.verdict == "Verdict: 2 rows are too few to detect drift; 57 are enough."
     one = copy.deepcopy(model).partial_fit(X[:1] + 100, y[:1]).drift_
     outside = "Values lie outside the training range (100 % of the firing is withheld)."
-    assert one.verdict == f"Verdict: 1 row is too few to tell drift; 57 would do. {outside}"
+    assert one.verdict == f"Verdict: 1 row is too few to detect drift; 57 are enough. {outside}"
     enough = copy.deepcopy(model).partial_fit(X, y).drift_
     assert enough.verdict == "Verdict: no sign of drift in 57 rows."
     flipped = copy.deepcopy(model).partial_fit(X[:56], 1 - y[:56]).drift_

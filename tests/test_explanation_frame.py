@@ -176,12 +176,14 @@ def test_reasons_are_the_largest_effects_in_order_and_have_their_sign_and_size(n
     n_told = 0
     for own, row, story in each_story(name, kind, counterfactual=False):
         best, rival, expected = effects(own, row)
-        main = line_of(story, "Main reason: ")
+        main = line_of(story, "Strongest evidence for ") or line_of(story, "Main reason: ")
         if not main or "none of the values" in main:
             assert story.ignorance == 1 or not main or max(expected.values()) < math.log(1.05) + 1e-9
             continue
         feature, told = re.match(
-            r"Main reason: (.+?) is .*\((?:odds of class \S+ )?([x/] [^)]*?)(?: against| compared)", main
+            r"(?:Main reason|Strongest evidence for class \S+): (.+?) is .*"
+            r"\((?:odds of class \S+ )?([x/] [^)]*?)(?: against| compared)",
+            main,
         ).groups()
         assert "compared with the average training row" in main
         labels = own.clf.classes_
@@ -220,15 +222,17 @@ def test_what_would_change_it_does_and_what_is_stable_stays(name, kind):
         label = own.clf.predict(row)[0]
         change = line_of(story, START)
         if moved := re.match(
-            r"What would change it: (.+?) (?:up|down) to (\S+?)(?: \(then (.*)\))?, all else equal\.", change
+            r"What would change it: (.+?) (\S+) instead of (\S+?)(?: \(then (.*)\))?, all else equal\.", change
         ):
-            there = row.assign(**{moved[1]: float(moved[2])})
-            assert own.clf.predict(there)[0] == (moved[3] or own.clf.classes_[own.clf.classes_ != label][0])
-        elif swapped := re.match(
-            r"What would change it: (.+?) (\S+) instead of (\S+?)(?: \(then .*\))?, all else", change
-        ):
-            assert str(row[swapped[1]].iloc[0]) == swapped[3]
-            assert own.clf.predict(row.assign(**{swapped[1]: swapped[2]}))[0] != label
+            feature, to, value, then = moved.groups()
+            if row[feature].dtype.kind in "iuf":
+                assert float(value) == pytest.approx(float(row[feature].iloc[0]), rel=1e-3)
+                to = float(to)
+            else:
+                assert str(row[feature].iloc[0]) == value
+            assert own.clf.predict(row.assign(**{feature: to}))[0] == (
+                then or own.clf.classes_[own.clf.classes_ != label][0]
+            )
         elif "no single value within" in change:
             for feature in own.train.columns:
                 known = own.train[feature].dropna().unique()
@@ -265,7 +269,8 @@ def test_no_feature_changes_its_sign_between_a_sentence_and_its_details(name, ki
             sizes = [expected[line[0]] for line in shown]
             assert np.abs(sizes).tolist() == pytest.approx(sorted(np.abs(sizes), reverse=True), abs=1e-9)
             assert all(line[3] == "x 1" or agrees(factor(line[3]), expected[line[0]]) for line in shown)
-        sentences = line_of(story, "Main reason: ") + line_of(story, "Also for ") + line_of(story, "Against: ")
+        starts = ("Strongest evidence for ", "Main reason: ", "Also for ", "Against: ")
+        sentences = "".join(line_of(story, start) for start in starts)
         for part in next((own.blocks for title, own in sections.items() if title.startswith("What each")), ()):
             if isinstance(part, str):
                 continue

@@ -44,7 +44,7 @@ def test_rows_held_out_are_written_as_they_came_and_can_be_reported_on(table: Pa
     assert len(lines) == 1 + 50
     assert [line for line in all_lines if line in set(lines)] == lines  # in their order, to the letter
     report = ferl("report", table.parent / "model.json", held_out, "--target", "y", "-o", table.parent / "r.html")
-    assert "50 rows judged" in report.output
+    assert "50 rows predicted" in report.output
     fit(table, "--test", "0.25", "--held-out", table.parent / "rows.parquet")
     assert pq.read_table(table.parent / "rows.parquet").num_rows == 50
     assert (

@@ -265,7 +265,7 @@ def folder(tmp_path_factory, model, table):
 def test_the_command_writes_what_python_writes(folder, model, table):
     out = folder / "report.html"
     result = ferl("report", folder / "model.json", folder / "table.csv", "--target", "y", "-o", out, "--title", "T")
-    assert "300 rows judged" in result.output
+    assert "300 rows predicted" in result.output
     loaded = load_model(folder / "model.json").set_params(n_jobs=-1)
     assert out.read_text(encoding="utf-8") == report_html(loaded, table.frame, table.y, title="T", table="table.csv")
 

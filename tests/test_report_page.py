@@ -317,6 +317,16 @@ def test_a_printed_report_has_at_most_six_pages(browser, tmp_path):
         assert 1 <= len(re.findall(rb"/Type\s*/Page[^s]", paper)) <= 6
 
 
+def test_paper_has_the_scorecard_though_it_is_folded(browser, tmp_path):
+    open_page(browser, demo_report("titanic", tmp_path / "titanic.html"))
+    is_open = "return [...document.querySelectorAll('#scorecard details')].map((item) => item.open)"
+    assert browser.execute_script(is_open) == [False]
+    browser.execute_script("window.dispatchEvent(new Event('beforeprint'))")
+    assert browser.execute_script(is_open) == [True]
+    browser.execute_script("window.dispatchEvent(new Event('afterprint'))")
+    assert browser.execute_script(is_open) == [False]
+
+
 def test_numbers_of_any_size_stay_short(browser, tmp_path):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 3))

@@ -367,16 +367,16 @@ def scorecard() -> Figure:
 @picture
 def credit() -> Figure:
     """Totals of granted and denied applications."""
+    from ferl.editing import edit
     from ferl.export import Scorecard
 
     X_train, X_test, y_train, y_test = mortgage_split()
+    X_train, X_test = X_train.drop(columns="single"), X_test.drop(columns="single")
+    worse = ["debt ratio", "housing ratio", "loan to value", "consumer credit", "mortgage credit"]
     clf = FERLClassifier(
-        max_rules=20,
-        max_maps=None,
-        max_conditions=1,
-        monotonic_cst={"debt ratio": -1, "loan to value": -1},
-        random_state=0,
+        max_rules=20, max_maps=None, max_conditions=1, monotonic_cst=dict.fromkeys(worse, -1), random_state=0
     ).fit(X_train, y_train)
+    clf = edit(clf).forbid("unemployment").refit(X_train, y_train)
     total = Scorecard(clf, rounded=True, positive="granted").total(X_test)
     bins = np.arange(380, 661, 10)
     figure = Figure(figsize=(WIDTH, 3.2), layout="constrained")

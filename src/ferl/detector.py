@@ -72,7 +72,7 @@ class BatchDrift:
         )
         if self.p_value > _SURE and self.n_rows < self.least_rows:
             rows = "1 row is" if self.n_rows == 1 else f"{self.n_rows} rows are"
-            return f"Verdict: {rows} too few to tell drift; {self.least_rows} would do. {result}."
+            return f"Verdict: {rows} too few to detect drift; {self.least_rows} are enough. {result}."
         if self.p_value > _SURE:
             return f"Verdict: no sign of drift. {result}."
         named = [f"{spoken(name)} ({percent_text(part)})" for name, part in self.features[:MAX_NAMED]]

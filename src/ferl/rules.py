@@ -47,9 +47,10 @@ class FERLClassifier(FERLEstimator[RuleModel]):
     Parameters
     ----------
     words : bool, {"quantile", "triangles", "width", "mdlp"} or sequence of LinguisticVariable, default=False
-        False: conditions are learned. Otherwise rules are in words: sets of equal weight, triangles, sets of equal
-        width, or sets between cuts that separate the classes; or the given variables, which are matched to features by
-        name (features without words are not used). True: triangles, and few rules.
+        False: conditions are learned. Otherwise, rules are in words. "quantile": words of equal weight; "triangles":
+        overlapping triangles; "width": words of equal width; "mdlp": words between cuts that separate the classes. A
+        sequence of variables is matched to features by name; numbers without words are not used. True: triangles, and
+        few rules.
     max_rules : int or "auto", default=None
         Largest number of rules. None: 150, or 15 with ``words=True``. "auto": inner validation chooses the number, up
         to 1,200, which takes several times as long if many rules are better.
@@ -67,7 +68,7 @@ class FERLClassifier(FERLEstimator[RuleModel]):
     prune : float, default=0.0015
         Rules are removed, and the others corrected, as long as the mean Kullback-Leibler divergence (in nats) from the
         predictions of all rules on the training rows stays below this value. 0: no rule is removed. With more than
-        10,000 rows the value is at most 15 / n_rows, so rules that many rows support are kept.
+        10,000 rows the value is at most 15 / n_rows, so rules that apply to many rows are kept.
     effort : int, default=1
         Number of models, from other random choices and other parts of inner validation, whose rules are joined and
         whose weights are averaged; then rules are removed down to the size of one model. Better answers at the same
@@ -88,7 +89,8 @@ class FERLClassifier(FERLEstimator[RuleModel]):
         500,000 rows.
     n_exemplars : int, default=1024
         Number of training rows that the model keeps to compare new rows with, for :meth:`novelty`; they are chosen to
-        cover the others. 0: the model keeps no training row, and novelty is the paper's residual.
+        cover the others. 0: it keeps none for this purpose (``cases=True`` keeps rows nevertheless), and novelty is the
+        paper's residual.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, as in scikit-learn. Weights that would lower the total weight of all rows are scaled up.
     categorical_features : "from_dtype", array-like or None, default="from_dtype"
@@ -96,7 +98,7 @@ class FERLClassifier(FERLEstimator[RuleModel]):
         columns. None: no feature is a category.
     missing_conditions : bool, default=False
         Whether rules may test if a value is missing, where this separates the classes. Otherwise a missing value is no
-        evidence: it goes down every branch, in the proportions of the training rows.
+        evidence: it matches a condition to the same degree as the training rows do on average.
     monotonic_cst : array-like of int of shape (n_features,) or dict, default=None
         With two classes: 1 for a feature with which the log-odds of the second class may only rise, -1: only fall, 0:
         neither. A dict names the features it constrains. Holds for all values: outside the training range such a
@@ -129,8 +131,8 @@ class FERLClassifier(FERLEstimator[RuleModel]):
     n_corners_, n_cells_ : int
         Number of steps of all curves, and of cells of all maps.
     lipschitz_ : float
-        How fast answers can change where the gates are open, per unit of the largest change of a feature: the
-        difference of two scores.
+        Bound on how fast the difference of two scores can change where the gates are open, per unit of the largest
+        change of a feature.
     n_growth_rows_ : int
         Number of distinct rows that rules were chosen on.
     columns_ : Schema
@@ -149,12 +151,12 @@ class FERLClassifier(FERLEstimator[RuleModel]):
     Notes
     -----
     ``sample_weight`` counts rows: weight 2 is the row twice, to the last bit. Weights that average less than one per
-    given row are scaled up to one (per distinct row would need all rows at once): there, the row twice is two rows.
+    given row are scaled up to an average of one; then, a row that is given twice counts as two rows.
     Class weights never make all rows together weigh less than without them.
 
-    Categories of more than 10 values are read by their evidence, dates up to the last one of training, by their
-    calendar parts and by the evidence of single days; see docs/guide/tables.md. :meth:`partial_fit` leaves this
-    evidence, and the values of curves and maps, as they are after the first block.
+    Categories of more than 10 values are used by their evidence, dates by their calendar parts and either as a number
+    or by the evidence of single days; see docs/guide/tables.md. :meth:`partial_fit` leaves this evidence, and the
+    values of curves and maps, as they are after the first block.
 
     Rules have a weight for every class: with 200 classes 10,000 rows of 20 columns take 6 to 15 s of processor time.
 

@@ -34,10 +34,10 @@ class FERLTreeClassifier(FERLEstimator[TreeModel]):
     variant : {"deep", "medium", "compact"}, default="deep"
         Defaults of the parameters that are None: a larger tree, a smaller one, a small one in words.
     words : bool, {"quantile", "triangles", "width", "mdlp"} or sequence of LinguisticVariable, default=None
-        False: splits are learned. Otherwise the tree is in words: sets of equal weight (True: these), triangles, sets
-        of equal width, or sets between cuts that separate the classes; or the given variables, which are matched to
-        features by name (features without words are not used). None: "quantile" for compact, learned splits for deep
-        and medium.
+        False: splits are learned. Otherwise, the tree is in words. "quantile" or True: words of equal weight;
+        "triangles": overlapping triangles; "width": words of equal width; "mdlp": words between cuts that separate the
+        classes. A sequence of variables is matched to features by name; numbers without words are not used. None:
+        "quantile" for compact, learned splits for deep and medium.
     max_rules : int, default=None
         Largest number of leaves. None: 150 for deep, 50 for medium, 15 for compact.
     max_depth : int, default=None
@@ -155,7 +155,7 @@ class FERLTreeClassifier(FERLEstimator[TreeModel]):
     Notes
     -----
     ``sample_weight`` counts rows: weight 2 is the row twice, to the last bit. Weights that average less than one per
-    given row are scaled up to one (per distinct row would need all rows at once): there, the row twice is two rows.
+    given row are scaled up to an average of one; then, a row that is given twice counts as two rows.
     Class weights never make all rows together weigh less than without them.
 
     The time to fit a tree of words grows with rows x words x classes; deep looks at a class only where it occurs.

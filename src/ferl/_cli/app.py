@@ -89,7 +89,7 @@ def fit(
     """Learn rules from a table and write them to a model file.
 
     The table needs no preparation: text columns are categories, and empty fields are missing values. With --test the
-    model is fitted on the other rows and the printed figures describe this model.
+    model is fitted on the rows that are not held out, and the printed figures describe this model.
 
     Example: ferl fit patients.csv --target outcome --drop name --test 0.25 -o model.json
     """
@@ -111,7 +111,7 @@ def predict(
     wished: str | None = Option(
         None,
         help="Class that the reasons are about: they name the values that count most against it.  [default: the most "
-        "probable class besides the label, so that reasons support the label]",
+        "probable class besides the label: reasons then support the label]",
     ),
     decision: str | None = shell.DECISION,
     guess: bool = Option(False, "--guess", help="Write the most probable label also for rows without an answer."),

@@ -173,7 +173,7 @@ def _summary(
     most = judged.classes[int(n_rows.argmax())]
     auc = "" if judged.auc is None else f", AUC {judged.auc:.3f}"
     answered = ~judged.abstains
-    kept = f"; {percent(judged.right[answered].mean())} of the other answers are right" if answered.any() else ""
+    kept = f"; {percent(judged.right[answered].mean())} of the answers given are right" if answered.any() else ""
     classes = "both classes stay possible" if len(model.classes_) == 2 else "all classes stay possible"
     lines = [
         f"{model.n_rules_} rules learned from {len(data.train):,} rows in {seconds:.2g} s; the other "

@@ -251,7 +251,7 @@ class Judged:
         )
         result["abstentions"] = f"{self.abstains.mean():.1%}"
         if 0 < self.abstains.sum() < len(self.truth):
-            result["abstentions"] += f"; of the other rows {self.right[~self.abstains].mean():.1%} are right"
+            result["abstentions"] += f"; of the answered rows {self.right[~self.abstains].mean():.1%} are right"
         decision = self.rule.decision
         chosen = [] if decision.is_usual else [f"{'decision':<18} {decision.text(self.classes)}"]
         return [*chosen, *(f"{f'{name} {title}':<18} {text}" for title, text in result.items())]

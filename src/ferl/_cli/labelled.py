@@ -192,7 +192,7 @@ def run_report(asked: Namespace) -> None:
     replace_text(asked.out, render(page))
     for line in rows.unseen_lines():
         note(line)
-    typer.echo(f"{judged.n_rows:,} rows judged; report in {asked.out}", err=True)
+    typer.echo(f"{judged.n_rows:,} rows predicted; report in {asked.out}", err=True)
 
 
 def _groups(name: str, held: list[pa.Array], form: FileForm) -> Groups:

@@ -58,7 +58,7 @@ def run_predict(asked: Namespace) -> None:
     for line in outcome.notes:
         note(line)
     if asked.out != "-":
-        typer.echo(f"{outcome.n_rows:,} rows judged; answers in {asked.out}", err=True)
+        typer.echo(f"{outcome.n_rows:,} rows predicted; answers in {asked.out}", err=True)
     for word, n_rows in outcome.n_abstained.items():
         is_one = n_rows == 1
         verb = f"{'is' if is_one else 'are'} guessed" if asked.guess else f"{'has' if is_one else 'have'} no label"

@@ -102,8 +102,9 @@ def with_cases(
 def condensed(cases: Cases, n_most: int, n_threads: int = 1) -> Cases:
     """A limited number of the randomly ordered cases: cases that the nearest kept case mispredicts come first.
 
-    Half of the cases lose about half as much log-loss when they are chosen this way (Hart's condensed nearest neighbour
-    rule, in blocks) as when they are drawn at random.
+    This is Hart's condensed nearest neighbour rule, in blocks. On four tables of 17,000 to 60,000 rows, cases that are
+    chosen this way have a log-loss that is .001 to .018 lower than that of as many random ones. On small tables,
+    neither is better.
     """
     n = cases.n_cases
     if n <= n_most:

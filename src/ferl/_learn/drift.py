@@ -121,7 +121,7 @@ class Drift:
             # Where the values lie is seen in each row.
             share = f"{percent_text(self.support)} of the firing is withheld"
             so_far = f" Values lie outside the training range ({share})." if self.support > _LEAST_SUPPORT else ""
-            return f"Verdict: {n_rows} {_are(self.n_rows)} too few to tell drift; {LEAST_ROWS} would do.{so_far}"
+            return f"Verdict: {n_rows} {_are(self.n_rows)} too few to detect drift; {LEAST_ROWS} are enough.{so_far}"
         if not self.signs:
             return f"Verdict: no sign of drift in {n_rows}."
         fits = "The rules still fit the labels; look at the next rows before you fit anew."

@@ -22,10 +22,6 @@ from ferl._util.arrays import Bools, Floats
 from ferl._util.text import category_text, has_words, number_text
 
 COMPARED = ("the higher ", "the later ")  # how sentences on curves over numbers and over dates begin
-OUTSIDE_CARD = (
-    "A value that is on no line counts as the nearest one. Outside the training range, probabilities are closer to the "
-    "class frequencies than the total implies."
-)
 MAX_RANGES = 12  # of a curve, and cells of a map, that texts list one by one
 MAX_TURNS = 6  # of a line whose course is described, including its ends
 _TURN = 0.15  # share of the height of a line: smaller reversals are no turns
@@ -499,6 +495,23 @@ class ScoreTable:
     def with_base(self) -> list[ScoreLine]:
         """The lines, below the one that all rows begin with."""
         return [ScoreLine("all rows", "always", (), math.nan, math.nan, self.base, self.base), *self.lines]
+
+
+def outside_card(model: RuleModel) -> str:
+    """What a card does not show of values outside the training range; "" where the model has no gates."""
+    if not len(model.gated_columns):
+        return ""
+    fades = (
+        " Outside the training range, probabilities are closer to the class frequencies than the total implies"
+        if model.n_fading
+        else ""
+    )
+    level = (
+        " Outside the range of features with a monotone constraint, belief falls and the probability does not change"
+    )
+    both = ", except for features with a monotone constraint: there, only belief falls"
+    is_level = len(model.gated_columns) > model.n_fading
+    return f"A value that is on no line counts as the nearest one.{(fades + both * is_level) if fades else level}."
 
 
 def read_score_table(

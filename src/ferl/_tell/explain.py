@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, singledispatch
 from typing import Any, ClassVar
@@ -93,6 +93,7 @@ def _(
         **story,
         balance=balance,
         rows=float(evidence.rows[0]),
+        level=tuple([model.column_names()[column] for column in model.level_columns]),
         effects=_rule_effects(balance, best, rival),
         rival=rival,
         details=details,
@@ -221,7 +222,7 @@ class TreeExplanation(Explanation):
     }
     range_text: ClassVar[str] = "range that the model keeps"
     _for_such_rows: ClassVar[str] = " for such rows"
-    _lost: ClassVar[tuple[str, str]] = ("the firing", " of the rules")
+    _of_rules: ClassVar[str] = " of the rules"
     _with_missing: ClassVar[str] = "The row follows both branches where a rule reads {them}."
 
     def outside_lines(self, outside: tuple[tuple[str, Any, Any, Any], ...]) -> list[str]:
@@ -235,7 +236,10 @@ class TreeExplanation(Explanation):
         ends = [rule for rule in self.rules if rule.number is not None]
         return sum([rule.firing * rule.support for rule in ends]) / sum([rule.firing for rule in ends]) if ends else 0.0
 
-    def _outside(self) -> list[str]:
+    def _what_is_lost(self, feature: str) -> str:
+        return "the firing"
+
+    def _outside(self, named: Collection[str] = ()) -> list[str]:
         return [self._unlike_text()] if self.lost_support and not self.unseen and self._unlike is not None else []
 
     @property
@@ -680,7 +684,6 @@ class RuleExplanation(Explanation):
     }
     range_text: ClassVar[str] = "training range"
     _for_such_rows: ClassVar[str] = ""
-    _lost: ClassVar[tuple[str, str]] = ("the evidence", "")
     _with_missing: ClassVar[str] = "Rules on {them} count as they do for the average training row."
 
     def against(self, label: Any) -> Explanation:
@@ -776,10 +779,13 @@ class RuleExplanation(Explanation):
                 clauses.append(f"the average training row supports {self._labels[c]}")
         return f"{'; '.join(clauses) or 'little supports any class'}{lacks}"
 
-    def _outside(self) -> list[str]:
-        """The values outside the training range, by descending cost."""
+    def _what_is_lost(self, feature: str) -> str:
+        """A feature with a monotone constraint keeps the probability of the nearest value, and loses belief."""
+        return "the belief" if feature in self.level else "the evidence"
+
+    def _outside(self, named: Collection[str] = ()) -> list[str]:
         parts = {part.feature: part for part in self.balance.features}
-        names = [name for name, _ in self.lost_support]
+        names = [name for name, _ in self.lost_support if name not in named]
         clauses = []
         for part in (parts[name] for name in names[:MAX_OUTSIDE]):
             low, high = ("", "") if part.seen is None else map(number_text, part.seen)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
@@ -256,6 +256,8 @@ class Explanation(Readable):
         Sentences on similar known cases, which the text has before what would change the answer.
     similar : SimilarCases or None
         The most similar known cases, where the model has some; the details show them.
+    level : tuple of str
+        Features with a monotone constraint: a value outside the training range lowers belief and no probability.
 
     Examples
     --------
@@ -301,6 +303,7 @@ class Explanation(Readable):
     details: bool = False
     cases: tuple[str, ...] = ()
     similar: SimilarCases | None = None
+    level: tuple[str, ...] = ()
 
     _width: ClassVar[int | None] = WIDTH
 
@@ -310,7 +313,7 @@ class Explanation(Readable):
     range_text: ClassVar[str]
     """What values are compared with: a tree keeps the ranges of its splits and of the rows it keeps alone."""
     _for_such_rows: ClassVar[str]
-    _lost: ClassVar[tuple[str, str]]  # what closed gates take away, and whose training range a value left
+    _of_rules: ClassVar[str] = ""  # whose training range a value left
     _with_missing: ClassVar[str]
 
     @property
@@ -356,8 +359,12 @@ class Explanation(Readable):
         """The approximate number of training rows behind the answer; None where it is unknown."""
 
     @abstractmethod
-    def _outside(self) -> list[str]:
-        """Clauses on values outside the training range, by descending cost."""
+    def _what_is_lost(self, feature: str) -> str:
+        """What a value of the feature outside its training range takes away."""
+
+    @abstractmethod
+    def _outside(self, named: Collection[str] = ()) -> list[str]:
+        """Clauses on values outside the training range, by descending cost; ``named`` features have one elsewhere."""
 
     @abstractmethod
     def _why_others(self) -> list[str]:
@@ -530,7 +537,7 @@ class Explanation(Readable):
             f"{spoken(name)} is {value_text(value)}, a category that training did not have"
             for name, value in self.unseen[:MAX_ALSO]
         ]
-        clauses = unseen + self._outside()
+        clauses = unseen + self._outside([name for name, _ in self.unseen])
         part = self._unlike
         if not clauses and part is not None:
             clauses = [self._unlike_text()]
@@ -558,7 +565,8 @@ class Explanation(Readable):
         effect = f"odds of {best} {odds} {than}"
         if len(self.classes) > 2:
             effect = f"{odds} against {self._labels[self.rival]}, {than}"
-        return [f"Main reason: {support[0].clause} ({effect})."]
+        what = f"Strongest evidence for {best}" if self.abstains else "Main reason"
+        return [f"{what}: {support[0].clause} ({effect})."]
 
     @property
     def _reference(self) -> str:
@@ -600,12 +608,10 @@ class Explanation(Readable):
     def _change_text(self, change: Change) -> str:
         name, to = spoken(change.feature), _number(change.to)
         then = f" (then {spoken(change.label)})" if len(self.classes) > 2 else ""
-        if not isinstance(change.to, float) or is_meaning(change.to):
-            return f"{name} {to} instead of {value_text(change.value)}{then}"
         if getattr(change.to, "step", ""):  # a date
             later = "later" if change.to > change.value else "earlier"
             return f"{name} {to}, {difference_text(change.to, change.value)} {later}{then}"
-        return f"{name} {'up' if change.to > change.value else 'down'} to {to}{then}"
+        return f"{name} {to} instead of {value_text(change.value)}{then}"
 
     def _stable_line(self) -> list[str]:
         """How far all numbers may move at once, rounded down."""
@@ -782,12 +788,12 @@ class Explanation(Readable):
             f"{spoken(name)} is {value_text(value)}, a category that training did not have."
             for name, value in self.unseen
         ]
-        what, of_rules = self._lost
         for name, lost in self.lost_support[:MAX_FEATURES]:
             if lost >= LEAST_LOST:
                 is_all = lost >= ALL_LOST
+                what = self._what_is_lost(name)
                 part = f"{what} is lost".capitalize() if is_all else f"{share_text(lost)} of {what} is lost"
-                lines.append(f"{part}, since {spoken(name)} lies outside the training range{of_rules}.")
+                lines.append(f"{part}, since {spoken(name)} lies outside the training range{self._of_rules}.")
         rows = tuple(
             (
                 spoken(part.feature),

@@ -24,7 +24,7 @@ from ferl._sklearn import Interval, fit_context
 from ferl._tables import data_frame
 from ferl._tables.values import harmless_text
 from ferl._tell.conditions import MAX_LISTED
-from ferl._tell.curves import OUTSIDE_CARD, Points, ScoreLine, ScoreTable, read_score_table
+from ferl._tell.curves import Points, ScoreLine, ScoreTable, outside_card, read_score_table
 from ferl._tell.page import Section, Table, as_html, as_text, escaped, latex_table
 from ferl._tell.reasons import POINTS_TO_DOUBLE, Reason, read_reasons
 from ferl._tell.statements import Style, in_sentence, reader_names
@@ -651,8 +651,8 @@ class Scorecard(ClassifierMixin, Wrapper):
 
     def _meaning(self, style: Style) -> list[str]:
         """What totals mean, line by line."""
-        lines = self._count.meaning(style.classes, self._positive())
-        return [*lines, OUTSIDE_CARD] if len(self._model().gated_columns) else lines
+        outside = outside_card(self._model())
+        return [*self._count.meaning(style.classes, self._positive()), *filter(None, [outside])]
 
     def _columns(self, feature_names: Sequence[str] | None, class_names: Sequence[str] | None) -> dict[str, list[Any]]:
         table, style = self._table(feature_names, class_names)

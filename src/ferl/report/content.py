@@ -171,9 +171,24 @@ def card_section(view: View, judged: JudgedTable, table: str, parameters: dict[s
         ("Training rows", f"{weight}{f'; this file contains {n_kept:,} of them' if n_kept else ''}"),
         ("Test rows", f"{judged.n_rows:,}, {table}"),
         ("Settings", changed or "defaults"),
+        *([("Changed by hand", _edits_text(model.history))] if model.history else []),
         ("Made", f"{card.date or date.today().isoformat()} by ferl {__version__}"),
     ]
     return Section("Model card", (Table((), tuple(entries), "ll", "words"),), name="card")
+
+
+def _edits_text(history: Sequence[dict[str, Any]]) -> str:
+    """The edits of a model in their order; the history of a file may hold anything."""
+    texts = []
+    for record in history[:MAX_BARS]:
+        rules = record.get("rules", record.get("dropped"))
+        about = (
+            f"rule {listed(list(map(str, rules)))}"
+            if isinstance(rules, list) and not record.get("feature")
+            else record.get("feature", "")
+        )
+        texts.append(shown_line(f"{record.get('edit', 'edit')} {about}".strip(), MAX_CARD))
+    return "; ".join(texts + [f"{len(history) - MAX_BARS} more"] * (len(history) > MAX_BARS))
 
 
 def _outcomes(view: View, result: dict[str, Any]) -> list[Block]:
@@ -544,7 +559,7 @@ def unusual_text(scale: NoveltyScale, novelty: float) -> str:
             return "at least 99 % of the training rows are at least as unusual"  # shares are rounded down
         return f"more unusual than {100 * share:.0f} % of the training rows"
     if scale.usual is None or not scale.usual > 0:
-        return "nothing to compare with"
+        return "no rank among the training rows: the model keeps too few of them, or was edited"
     times = novelty / scale.usual
     return "beyond all numbers" if not math.isfinite(times) else f"{times:.2g} times the usual novelty"
 

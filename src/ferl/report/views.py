@@ -24,7 +24,7 @@ from ferl._models.rule_model import RuleModel
 from ferl._models.shapes import Curve, Interaction, feature_importances, read_shapes
 from ferl._models.tree_model import TreeModel
 from ferl._tell.conditions import Condition
-from ferl._tell.curves import OUTSIDE_CARD, Points, ScoreTable, read_score_table
+from ferl._tell.curves import Points, ScoreTable, outside_card, read_score_table
 from ferl._tell.explanation import REMEDIES
 from ferl._tell.page import Block, Marked, Section, Table
 from ferl._tell.reasons import read_reasons
@@ -396,8 +396,7 @@ class RuleView(View):
         return number, about, conditions, label, Marked(f"{weight:.2f}", key=weight), support
 
     def _card_note(self) -> Block:
-        outside = OUTSIDE_CARD if len(self.model.gated_columns) else ""
-        return self.sentence("card_note", "note", outside=outside)
+        return self.sentence("card_note", "note", outside=outside_card(self.model))
 
     def _card_section(self, table: ScoreTable) -> Section:
         lines, rows = table.with_base(), []

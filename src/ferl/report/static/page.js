@@ -3,6 +3,7 @@
 
 (() => {
   const { data, byId, element } = ferlTools;
+  const MOST_PRINTED = 45; // lines of a card
 
   function sortableRules() {
     const table = document.querySelector(".rule-table"), body = table.tBodies[0], heads = [...table.tHead.rows[0].cells];
@@ -54,6 +55,11 @@
       name();
     });
     all().forEach((item) => item.addEventListener("toggle", name));
+    // A card that fits on a page is printed, though it is folded.
+    const cards = [...document.querySelectorAll("#scorecard details")].filter((item) => item.querySelectorAll("tr").length <= MOST_PRINTED);
+    let opened = [];
+    addEventListener("beforeprint", () => (opened = cards.filter((item) => !item.open)).forEach((item) => (item.open = true)));
+    addEventListener("afterprint", () => opened.forEach((item) => (item.open = false)));
     if (!byId("tree")) return;
     const nodes = document.querySelectorAll(".tree details");
     byId("open-all").addEventListener("click", () => nodes.forEach((node) => (node.open = true)));

@@ -313,7 +313,7 @@ const ferlPage = (() => {
       const text = share === 1 ? "more unusual than all training rows" : share === 0 ? "at least 99 % of the training rows are at least as unusual" : `more unusual than ${Math.round(100 * share)} % of the training rows`;
       return { share, text, full: "A full bar: more unusual than all training rows." };
     }
-    if (!(usual > 0)) return { share: 0, text: "nothing to compare with", full: "" };
+    if (!(usual > 0)) return { share: 0, text: "no rank among the training rows: the model keeps too few of them, or was edited", full: "" };
     const times = novelty / usual;
     const text = isFinite(times) ? `${Number(times.toPrecision(2))} times the usual novelty` : "beyond all numbers";
     return { share: times / 4, text, full: "A full bar: four times the usual novelty or more." };
