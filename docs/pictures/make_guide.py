@@ -54,9 +54,9 @@ def mortgages() -> tuple[pd.DataFrame, pd.Series[str]]:
         file = files.extractfile("resources/rdata/csv/Ecdat/Hdma.csv")
         assert file is not None
         table = pd.read_csv(file, index_col=0)
-    short = ("dir", "hir", "lvr", "ccs", "mcs", "pbcr", "dmi", "self", "single", "uria", "comdominiom")
+    short = ("dir", "hir", "lvr", "ccs", "mcs", "pbcr", "dmi", "self", "uria", "comdominiom")
     long = ("debt ratio", "housing ratio", "loan to value", "consumer credit", "mortgage credit", "public record")
-    long += ("insurance denied", "self-employed", "single", "unemployment", "condominium")
+    long += ("insurance denied", "self-employed", "unemployment", "condominium")
     decision = table["deny"].map({"yes": "denied", "no": "granted"}).rename("decision")
     return table[list(short)].rename(columns=dict(zip(short, long, strict=True))), decision
 
@@ -132,7 +132,7 @@ def how_3_trust() -> Figure:
     ax.set(xlabel="training rows behind the answer", ylabel="probability of the predicted class")
     ax.set_xticks([1, 3, 9, 30, 100], ["1", "3", "9", "30", "100"])
     ax.text(rows.max() * 1.1, 0.45, "doubt: the classes are close", ha="right", va="bottom", color="#8a5a00")
-    ax.text(8.2, 0.75, "ignorance:\nfew rows\nlike this", ha="right", va="center", color=BLUE)
+    ax.text(0.45, 0.72, "ignorance:\nfew rows\nlike this", ha="left", va="center", color=BLUE)
     ax.legend(loc="upper left", bbox_to_anchor=(0, 1.12), ncols=2, handletextpad=0.1)
     return figure
 
@@ -371,7 +371,6 @@ def credit() -> Figure:
     from ferl.export import Scorecard
 
     X_train, X_test, y_train, y_test = mortgage_split()
-    X_train, X_test = X_train.drop(columns="single"), X_test.drop(columns="single")
     worse = ["debt ratio", "housing ratio", "loan to value", "consumer credit", "mortgage credit"]
     clf = FERLClassifier(
         max_rules=20, max_maps=None, max_conditions=1, monotonic_cst=dict.fromkeys(worse, -1), random_state=0

@@ -446,7 +446,7 @@ const ferlPage = (() => {
       steps.push({ name: `${hidden.length} other ${hidden.length === 1 ? "feature" : "features"}`, value: "", size: hidden.reduce((sum, j) => sum + moves[j], 0), key: "moves-rest" });
     const base = usual.reduce((sum, item) => sum + item, 0), total = apart(answer.scores);
     const rest = total - base - steps.reduce((sum, item) => sum + item.size, 0);
-    if (Math.abs(rest) >= LEAST_MOVE) steps.push({ name: "class frequencies", value: "instead of what is withheld", size: rest, key: "moves-frequencies" });
+    if (Math.abs(rest) >= LEAST_MOVE) steps.push({ name: "class frequencies", value: "in place of the lost evidence", size: rest, key: "moves-frequencies" });
     byId("balance-title").textContent = `Odds of ${classes[towards]}${classes.length > 2 ? ` against ${classes[against]}` : ""}, value by value`;
     byId("balance").replaceChildren(...waterfall(base, steps, total, tint(towards), tint(against)));
   }
