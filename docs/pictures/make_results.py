@@ -126,10 +126,23 @@ def chart(values: dict[str, float], label: str, low: float, high: float) -> Figu
     return figure
 
 
+def beside_rules(row: Mapping[str, str]) -> str:
+    """The learned curves and maps of a method: ' + 7'; nothing where it has none."""
+    beside = np.nansum([number(row[name]) for name in ("Curves", "Maps")])
+    return f" + {beside:.0f}" if beside else ""
+
+
+def size_text(row: Mapping[str, str]) -> str:
+    """Rules or leaves, and learned curves and maps."""
+    size = number(row["Rules"])
+    return "" if np.isnan(size) else f"{size:,.0f}{beside_rules(row)}"
+
+
 def main_table() -> str:
     """The main figures as a Markdown table."""
     frontier, sets = read_table("frontier", "Answers"), read_table("credal", "Native sets")
-    lines = ["| Method | Accuracy % | AURC x100 | ECE x100 | Rules or leaves | Set coverage | Classes per set |"]
+    size = "Rules or leaves (+ learned curves and maps)"
+    lines = [f"| Method | Accuracy % | AURC x100 | ECE x100 | {size} | Set coverage | Classes per set |"]
     lines.append("|---|---:|---:|---:|---:|---:|---:|")
     order = sorted(with_one_ebm(METHODS, frontier), key=lambda m: -number(frontier[m]["Acc %"]))
     for method in order:
@@ -137,8 +150,7 @@ def main_table() -> str:
         cells = [
             f"{number(row[name]):.{digits}f}" for name, digits in (("Acc %", 2), ("AURC x100", 2), ("ECE x100", 1))
         ]
-        size = number(row["Rules"])
-        cells.append("" if np.isnan(size) else f"{size:,.0f}")
+        cells.append(size_text(row))
         cells += [f"{number(set_figures[name]):.2f}" if set_figures else "" for name in ("Coverage", "Set size")]
         name = f"**{METHODS[method]}**" if method.partition(" with")[0] == "FERL-wide" else METHODS[method]
         lines.append(f"| {name} | {' | '.join(cells)} |")
@@ -161,12 +173,13 @@ def readme_table() -> str:
     sets["Random forest"] = read_table("credal", "Conformal sets")["Random forest, 1 - p"]
     rows = with_one_ebm(README_ROWS, frontier)
     lines = [
-        "| | Accuracy % | AURC x100 | ECE x100 | Rules | Set coverage | u65 | u80 |",
+        "| | Accuracy % | AURC x100 | ECE x100 | Rules (+ curves, maps) | Set coverage | u65 | u80 |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for method in sorted(rows, key=lambda m: number(frontier[m]["Acc %"])):
         answers = (("Acc %", 2), ("AURC x100", 2), ("ECE x100", 1), ("Rules", 0))
         cells = [beside_paper(frontier[method][name], digits) for name, digits in answers]
+        cells[-1] += beside_rules(frontier[method])
         cells += [
             beside_paper(sets.get(method, {}).get(name, ""), d) for name, d in (("Coverage", 2), ("u65", 3), ("u80", 3))
         ]
@@ -180,11 +193,13 @@ def paper_table() -> str:
     """The table of paper/paper.md: figures of frontier.md, with fewer digits."""
     frontier = read_table("frontier", "Answers")
     rows = with_one_ebm(PAPER_ROWS, frontier)
-    lines = ["| Method | Accuracy, % | AURC x 100 | ECE x 100 | Rules or leaves |", "|:---|---:|---:|---:|---:|"]
+    lines = [
+        "| Method | Accuracy, % | AURC x 100 | ECE x 100 | Rules or leaves (+ curves, maps) |",
+        "|:---|---:|---:|---:|---:|",
+    ]
     for method in sorted(rows, key=lambda m: number(frontier[m]["Acc %"])):
         figures = [f"{number(frontier[method][name]):.1f}" for name in ("Acc %", "AURC x100", "ECE x100")]
-        size = number(frontier[method]["Rules"])
-        lines.append(f"| {' | '.join([rows[method], *figures])} | {'' if np.isnan(size) else f'{size:,.0f} '}|")
+        lines.append(f"| {' | '.join([rows[method], *figures, size_text(frontier[method])])} |".replace("|  |", "| |"))
     # Inside of the marks: pandoc takes a line after the table as its caption.
     measures = "AURC: area under the risk-coverage curve; ECE: expected calibration error; lower is better for both."
     return "\n".join([*lines, "", f"Table: Means over thirty data sets. {measures}"])
@@ -257,9 +272,9 @@ FIGURE = r"(\d[\d.e-]*\d|\d)"
 """A number in a sentence of `QUOTES`."""
 QUOTES: dict[str, dict[str, Callable[[], Sequence[str]]]] = {
     "README.md": {
-        "EBM with all of its defaults finished on # smaller sets": lambda: against_default_ebm()[:1],
+        "EBM with all of its defaults was measured on # smaller tables": lambda: against_default_ebm()[:1],
         "has # % there, ferl # % (# won, # lost, p = #)": lambda: against_default_ebm()[1:],
-        "(# sets won, # lost, Wilcoxon p = #;": against_ebm,
+        "(# tables won, # lost, Wilcoxon p = #;": against_ebm,
         "its fits take # of EBM's time and # times": lambda: (speed_ratio("EBM", 2), speed_ratio("XGBoost", 1)),
         "has an accuracy of # %, an AUC of # % and a log-loss of #; CatBoost has # %, # % and #": lambda: pmlb(
             "FERL-wide with cases", "CatBoost"
@@ -337,8 +352,13 @@ def with_table(name: str, text: str) -> str:
     return f"{before}{begin}\n{TABLES[name]()}\n{end}{after}"
 
 
+def to_read(row: Mapping[str, str]) -> float:
+    """What there is to read: rules or leaves, learned curves and maps."""
+    return float(np.nansum([number(row[name]) for name in ("Rules", "Curves", "Maps")]))
+
+
 def draw_size() -> Figure:
-    """Accuracy against the number of rules or leaves."""
+    """Accuracy against the number of rules or leaves, learned curves and maps."""
     table = read_table("frontier", "Answers")
     figure = Figure(figsize=(WIDTH, 4.4), layout="constrained")
     ax = figure.subplots()
@@ -349,7 +369,7 @@ def draw_size() -> Figure:
         "FERL-wide, 25 rules",
         "FERL-wide, 50 rules",
     ]
-    points = [(number(table[m]["Rules"]), number(table[m]["Acc %"])) for m in [*path, "FERL-wide"]]
+    points = [(to_read(table[m]), number(table[m]["Acc %"])) for m in [*path, "FERL-wide"]]
     ax.plot(*zip(*points, strict=True), "o-", color=BLUE, lw=2)
     ax.annotate("ferl, 6 to 150 rules", points[-1], (10, 2), textcoords="offset points", color=BLUE, ha="left")
     rivals = {
@@ -366,14 +386,20 @@ def draw_size() -> Figure:
         "FERL-compact": ("ferl, in words", (18, -8), "left"),
     }
     for method, (name, shift, side) in rivals.items():
-        at = number(table[method]["Rules"]), number(table[method]["Acc %"])
+        at = to_read(table[method]), number(table[method]["Acc %"])
         ours = method.startswith("FERL")
         ax.plot(*at, "o", color=BLUE if ours else GREY, ms=6)
         ax.annotate(name, at, shift, textcoords="offset points", ha=side, color=BLUE if ours else "#444444")
     ebm = number((table.get("EBM (defaults)") or table["EBM"])["Acc %"])
     ax.axhline(ebm, color=ORANGE, ls="--", lw=1.2)
     ax.text(60, ebm - 0.1, "EBM (curves, no rules)", color="#8a5a00", va="top", ha="left")
-    ax.set(xscale="log", xlabel="rules or leaves", ylabel="accuracy, %", xlim=(4.5, 26_000), ylim=(79, 88.4))
+    ax.set(
+        xscale="log",
+        xlabel="rules or leaves, learned curves and maps",
+        ylabel="accuracy, %",
+        xlim=(4.5, 26_000),
+        ylim=(79, 88.4),
+    )
     ax.set_xticks([5, 10, 30, 100, 1000, 10000], ["5", "10", "30", "100", "1,000", "10,000"])
     return figure
 

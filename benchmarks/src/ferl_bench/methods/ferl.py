@@ -73,7 +73,7 @@ def readings(fitted: Classifier, X: NDArray[np.float64]) -> dict[str, float]:
 
 
 def wide_readings(fitted: FERLClassifier, X: Any) -> dict[str, float]:
-    """Return the mean ignorance and belief, the mean number of conditions of a rule, and how many features are read."""
+    """Return mean ignorance and belief, mean conditions of a rule, and the number of features, curves and maps."""
     tree, nodes = fitted.tree_, fitted.model_.rules.node
     named = [{int(tree.feature[node]) for node in tree.path(int(end))} for end in nodes]
     evidence = fitted.predict_evidence(X)
@@ -82,6 +82,8 @@ def wide_readings(fitted: FERLClassifier, X: Any) -> dict[str, float]:
         "belief": float(evidence.belief.max(axis=1).mean()),
         "conditions": float(np.mean([len(item) for item in named])) if named else 0.0,
         "features": float(len(set().union(*named))),
+        "curves": float(fitted.n_curves_),
+        "maps": float(fitted.n_maps_),
     }
 
 
