@@ -18,6 +18,7 @@ from ferl._cli.app import app
 from ferl._sklearn import check_rows
 from ferl._tell.page import Section
 from ferl._tell.unusual import novelty_scale
+from ferl.editing import edit
 from ferl.export import export_scorecard, reason_codes
 from ferl.metrics import metrics_by_group
 from ferl.report import report_html
@@ -240,6 +241,18 @@ def test_the_card_has_the_points_of_the_scorecard(n_classes):
         told = [float(points[k].split(" to ")[0]) for _, _, *points in card.rows]
         np.testing.assert_allclose(told, frame[name], atol=0.0501)
     assert len(card.headings) == 2 + len(columns)
+
+
+def test_the_model_card_lists_what_was_changed_by_hand():
+    X, y = rare_category_table(np.random.default_rng(0), 600)
+    clf = FERLClassifier(max_rules=12, random_state=0).fit(X, y)
+    assert "Changed by hand" not in report_html(clf, X, y)
+    edited = edit(clf).forbid(X.columns[0]).drop(min(edit(clf).forbid(X.columns[0]).model_.numbers)).refit(X, y)
+    page = re.sub("<.*?>", "", report_html(edited, X, y))
+    dropped = edited.model_.history[1]["dropped"][0]
+    assert f"Changed by handforbid {X.columns[0]}; drop rule {dropped}; refit" in "".join(page.splitlines()).replace(
+        "  ", ""
+    )
 
 
 def test_trees_and_many_classes_have_no_card():

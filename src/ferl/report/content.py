@@ -181,12 +181,9 @@ def _edits_text(history: Sequence[dict[str, Any]]) -> str:
     """The edits of a model in their order; the history of a file may hold anything."""
     texts = []
     for record in history[:MAX_BARS]:
-        rules = record.get("rules", record.get("dropped"))
-        about = (
-            f"rule {listed(list(map(str, rules)))}"
-            if isinstance(rules, list) and not record.get("feature")
-            else record.get("feature", "")
-        )
+        about, rules = record.get("feature", ""), record.get("rules", record.get("dropped"))
+        if not about and isinstance(rules, list):
+            about = f"rule {listed(list(map(str, rules)))}"
         texts.append(shown_line(f"{record.get('edit', 'edit')} {about}".strip(), MAX_CARD))
     return "; ".join(texts + [f"{len(history) - MAX_BARS} more"] * (len(history) > MAX_BARS))
 
