@@ -499,19 +499,15 @@ class ScoreTable:
 
 def outside_card(model: RuleModel) -> str:
     """What a card does not show of values outside the training range; "" where the model has no gates."""
-    if not len(model.gated_columns):
+    n_gates = len(model.gated_columns)
+    if not n_gates:
         return ""
-    fades = (
-        " Outside the training range, probabilities are closer to the class frequencies than the total implies"
-        if model.n_fading
-        else ""
-    )
-    level = (
-        " Outside the range of features with a monotone constraint, belief falls and the probability does not change"
-    )
-    both = ", except for features with a monotone constraint: there, only belief falls"
-    is_level = len(model.gated_columns) > model.n_fading
-    return f"A value that is on no line counts as the nearest one.{(fades + both * is_level) if fades else level}."
+    fades = "Outside the training range, probabilities are closer to the class frequencies than the total implies"
+    if not model.n_fading:
+        fades = "Outside the range of features with a monotone constraint, belief falls and the probability stays"
+    elif model.n_fading < n_gates:
+        fades += ", except for features with a monotone constraint: there, only belief falls"
+    return f"A value that is on no line counts as the nearest one. {fades}."
 
 
 def read_score_table(
