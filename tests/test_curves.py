@@ -113,8 +113,25 @@ def test_steps_are_those_of_the_oracle(seed: int) -> None:
     step = core.grid_step("category", g, h, 1, threshold, rate, 5)
     np.testing.assert_allclose(step, curves.category_step(g, h, threshold, rate), atol=1e-12)
     g, h = random_sums(rng, 6 * 7, e)
-    _, expected = curves.map_step(g.reshape(6, 7, e), h.reshape(6, 7, e), threshold, rate)
-    np.testing.assert_allclose(core.grid_step("map", g, h, 7, threshold, rate, 5), expected.reshape(-1, e), atol=1e-12)
+    h += 1e-3  # beside lines without rows, two cuts would gain the same
+    for n_levels in (4, 5, 16):
+        step = core.grid_step("map", g, h, 7, threshold, rate, n_levels)
+        _, expected = curves.map_step(g.reshape(6, 7, e), h.reshape(6, 7, e), threshold, rate, n_levels)
+        np.testing.assert_allclose(step, expected.reshape(-1, e), atol=1e-12)
+        assert len(np.unique(step, axis=0)) <= n_levels
+
+
+def test_a_map_step_follows_a_fine_pattern_with_enough_levels() -> None:
+    """Three stripes along an axis, of which four levels show two; the threshold ends further cuts."""
+    sign = np.repeat([1.0, -1.0, 1.0], 2)[:, None] * np.sign(np.arange(6) - 2.5)
+    g, h = 20 * sign.reshape(36, 1), np.full((36, 1), 10.0)
+    few, many, dear = (
+        stages().grid_step("map", g, h, 6, threshold, 1.0, n_levels)
+        for threshold, n_levels in ((0.5, 4), (0.5, 16), (470.0, 16))
+    )
+    assert not (np.sign(few) == np.sign(g)).all()
+    assert (np.sign(many) == np.sign(g)).all()
+    np.testing.assert_array_equal(dear, few)
 
 
 def test_a_map_step_finds_what_neither_axis_shows() -> None:

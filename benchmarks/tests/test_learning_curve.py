@@ -215,7 +215,7 @@ def test_the_page_has_every_size_the_ideal_and_what_is_missing(tmp_path: Path, m
     monkeypatch.setattr(learning_curve, "MOST_ROWS", {"FERL": 400})  # sine-2 has more
     asked = request(tmp_path, sizes=[100, inf], methods=FAST)
     report: Any = learning_curve.run_learning_curve(asked)
-    overview, ideals, mixed, sine = report.sections
+    overview, _, ideals, mixed, sine = report.sections
     assert list(overview.header) == ["Table", "Method", "100", "all"]
     assert [row[:2] for row in overview.rows] == [
         [f"{table}, AUC", method] for table in ("mixed-here", "sine-2") for method in FAST
@@ -277,6 +277,17 @@ def test_headlines_compare_with_lightgbm_at_every_size() -> None:
         ("t, 1,000 rows: log-loss", False),
     ]
     assert len(result) == 6
+
+
+def test_the_page_lists_where_more_rows_are_worse() -> None:
+    auc, log_loss = {100: 0.7, 200: 0.8, 300: 0.79, 400: 0.796}, {100: 0.5, 200: 0.4, 300: 0.4, 400: 0.41}
+    points = [learning_curve.Point(n, "FERL", {"auc": auc[n], "log_loss": log_loss[n]}, {}) for n in auc]
+    points += [learning_curve.Point(n, "EBM", {"auc": n / 1_000, "log_loss": -n / 1_000}, {}) for n in auc]
+    section = learning_curve._setbacks([learning_curve.Curves("t", "auc", 400, None, points)])
+    assert section.rows == [
+        ["t", "FERL", "AUC", "200: 0.8000", "300: 0.7900"],
+        ["t", "FERL", "Log-loss", "200: 0.4000", "400: 0.4100"],
+    ]
 
 
 @pytest.mark.parametrize("n_tables", [2, 3, len(growing.TABLES)])

@@ -276,6 +276,7 @@ void bind_rules(nb::module_& m) {
       .def_rw("grid_many_weight", &Tuning::grid_many_weight)
       .def_rw("grid_few_levels", &Tuning::grid_few_levels)
       .def_rw("grid_levels", &Tuning::grid_levels)
+      .def_rw("grid_map_levels", &Tuning::grid_map_levels)
       .def_rw("grid_some_weight", &Tuning::grid_some_weight)
       .def_rw("grid_thresholds", &Tuning::grid_thresholds)
       .def_rw("grid_map_price", &Tuning::grid_map_price)

@@ -462,7 +462,7 @@ bool GridBoost::find_step(std::size_t t, const GridSums& sums, double threshold,
   const GridTerm& term = terms_[t];
   StepOptions options = step_options(threshold);
   if (term.is_map) {
-    options.threshold *= tuning_.grid_map_price;
+    options.threshold *= tuning_.grid_map_price, options.n_levels = tuning_.grid_map_levels;
     return map_step(sums, term.n_first, term.n_second, options, step) >= options.threshold &&
            std::any_of(step.begin(), step.end(), [](double own) { return own != 0; });
   }

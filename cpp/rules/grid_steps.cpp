@@ -166,6 +166,73 @@ Cross best_cross(const Cumulated& own, const StepOptions& options) {
   return out;
 }
 
+// A rectangle of cells that gets one level: from the first line or column of cells to before the second.
+struct Part {
+  std::size_t top, bottom, left, right;
+
+  double sum(const Cumulated& own, const std::vector<double>& of, std::size_t c) const {
+    return of[own.at(bottom, right) + c] - of[own.at(top, right) + c] - of[own.at(bottom, left) + c] +
+           of[own.at(top, left) + c];
+  }
+  double curvature(const Cumulated& own) const {
+    double out = 0;
+    for (std::size_t c = 0; c < own.e; ++c) out += sum(own, own.h, c);
+    return out;
+  }
+  double worth(const Cumulated& own, const StepOptions& options) const {
+    double out = 0;
+    for (std::size_t c = 0; c < own.e; ++c) {
+      const double g = sum(own, own.g, c);
+      out += g * g / (sum(own, own.h, c) + options.ridge);
+    }
+    return out;
+  }
+};
+
+std::vector<Part> parts_of(const Cross& cross, const Cumulated& own) {
+  const std::size_t n = own.n_first, m = own.n_second;
+  return {{0, cross.first, 0, cross.below},
+          {0, cross.first, cross.below, m},
+          {cross.first, n, 0, cross.above},
+          {cross.first, n, cross.above, m}};
+}
+
+// A part, and what its best cut gains and leaves.
+struct Division {
+  Part whole, low = {}, high = {};
+  double gain = 0;
+};
+
+Division best_division(const Cumulated& own, const Part& whole, const StepOptions& options) {
+  Division out{whole};
+  const double before = whole.worth(own, options);
+  const auto attempt = [&](const Part& low, const Part& high) {
+    const double gain = low.worth(own, options) + high.worth(own, options) - before;
+    if (gain > out.gain && low.curvature(own) >= options.least && high.curvature(own) >= options.least)
+      out = {whole, low, high, gain};
+  };
+  const auto [top, bottom, left, right] = whole;
+  for (std::size_t i = top + 1; i < bottom; ++i) attempt({top, i, left, right}, {i, bottom, left, right});
+  for (std::size_t j = left + 1; j < right; ++j) attempt({top, bottom, left, j}, {top, bottom, j, right});
+  return out;
+}
+
+// Divides the part whose cut gains most, as long as that is the threshold.
+void divide(std::vector<Part>& parts, const Cumulated& own, const StepOptions& options) {
+  std::vector<Division> open;
+  for (const Part& part : parts) open.push_back(best_division(own, part, options));
+  while (open.size() < options.n_levels) {
+    const auto best =
+        std::max_element(open.begin(), open.end(), [](const Division& a, const Division& b) { return a.gain < b.gain; });
+    if (best->gain <= 0 || best->gain < options.threshold) break;
+    const Part high = best->high;
+    *best = best_division(own, best->low, options);
+    open.push_back(best_division(own, high, options));
+  }
+  parts.clear();
+  for (const Division& division : open) parts.push_back(division.whole);
+}
+
 }  // namespace
 
 bool curve_step(const GridSums& sums, std::size_t n_bins, int sign, const StepOptions& options,
@@ -228,26 +295,18 @@ double map_step(const GridSums& sums, std::size_t n_first, std::size_t n_second,
   Cross best = best_cross(own, options);
   const Cross across = best_cross(other, options);
   const bool is_turned = across.sum > best.sum;
-  if (is_turned) best = across, std::swap(own, other);
-  double whole = 0;
-  const std::size_t all = own.at(own.n_first, own.n_second);
-  for (std::size_t c = 0; c < e; ++c) whole += own.g[all + c] * own.g[all + c] / (own.h[all + c] + options.ridge);
-  const double gain = best.sum - whole;
+  if (is_turned) best = across, own = std::move(other);
+  const double gain = best.sum - Part{0, own.n_first, 0, own.n_second}.worth(own, options);
   step.assign(n_first * n_second * e, 0.0);
   if (best.first == 0 || gain < options.threshold) return best.first == 0 ? 0.0 : gain;
-  const std::size_t n = own.n_first, m = own.n_second;
-  const std::size_t parts[4][4] = {{0, best.first, 0, best.below},
-                                   {0, best.first, best.below, m},
-                                   {best.first, n, 0, best.above},
-                                   {best.first, n, best.above, m}};
-  for (const auto& [l, h, u, v] : parts)
+  std::vector<Part> parts = parts_of(best, own);
+  divide(parts, own, options);
+  for (const Part& part : parts)
     for (std::size_t c = 0; c < e; ++c) {
-      const auto part = [&](const std::vector<double>& of) {
-        return of[own.at(h, v) + c] - of[own.at(l, v) + c] - of[own.at(h, u) + c] + of[own.at(l, u) + c];
-      };
-      const double value = level(part(own.g), part(own.h), options);
-      for (std::size_t i = l; i < h; ++i)
-        for (std::size_t j = u; j < v; ++j) step[(is_turned ? j * n + i : i * m + j) * e + c] = value;
+      const double value = level(part.sum(own, own.g, c), part.sum(own, own.h, c), options);
+      for (std::size_t i = part.top; i < part.bottom; ++i)
+        for (std::size_t j = part.left; j < part.right; ++j)
+          step[(is_turned ? j * own.n_first + i : i * own.n_second + j) * e + c] = value;
     }
   return gain;
 }

@@ -19,7 +19,7 @@ struct StepOptions {
   double ridge = 1;      // added to the curvature of a level
   double least = 3;      // curvature of all channels that a level must have
   double most = 4;       // the largest Newton step on either side
-  std::size_t n_levels = 5;
+  std::size_t n_levels = 5;  // of a curve or a map; a map has at least four
 };
 
 // Adds one cut after the other, each where it gains most. sign: the direction in which levels may go from bin to bin;
@@ -33,8 +33,9 @@ bool category_step(const GridSums& sums, std::size_t n_bins, const StepOptions& 
 // The gain of a level for each bin over one level for all bins.
 double spread_gain(const GridSums& sums, const StepOptions& options);
 
-// Four levels: one cut along an axis, and on either side of it one cut along the other axis. This finds effects that
-// neither axis shows alone. Returns the gain; the step is zero if the gain is below the threshold.
+// First four levels: one cut along an axis, and on either side of it one cut along the other axis. This finds effects
+// that neither axis shows alone. Returns their gain; the step is zero if that is below the threshold. Then one cut after
+// the other, of the part of the map where it gains most, as long as a cut gains the threshold.
 double map_step(const GridSums& sums, std::size_t n_first, std::size_t n_second, const StepOptions& options,
                 std::vector<double>& step);
 

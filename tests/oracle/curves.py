@@ -19,6 +19,7 @@ MOST_STEP = 4.0
 THRESHOLDS = (32, 16, 8, 4, 2, 1, 0.5, 0.25)
 ROUNDS, LAST_ROUNDS = 60, 1500
 MAP_PRICE = 2  # times the threshold
+MAP_LEVELS = 16  # of a step
 TOGETHER = 1.0  # what the rates of terms that take a step at once add up to
 MOVING_SHARE = 0.05
 
@@ -124,8 +125,8 @@ def category_step(g: Floats, h: Floats, threshold: float, rate: float) -> Floats
     return level(g, h, rate) if gain >= threshold and gain > 0 else np.zeros_like(g)
 
 
-def map_step(g: Floats, h: Floats, threshold: float, rate: float) -> tuple[float, Floats]:
-    """One cut along an axis, one along the other on either side of it; ``g`` and ``h`` are (first, second, channel)."""
+def map_step(g: Floats, h: Floats, threshold: float, rate: float, n_levels: int) -> tuple[float, Floats]:
+    """The gain of a cross of cuts, and levels for its parts, divided further; `g`, `h` are (first, second, channel)."""
     found = [cross(g, h), cross(g.swapaxes(0, 1), h.swapaxes(0, 1))]
     turned = found[1][0] > found[0][0]
     best, parts = found[turned]
@@ -134,15 +135,43 @@ def map_step(g: Floats, h: Floats, threshold: float, rate: float) -> tuple[float
         return 0.0, step
     gain = best - worth(g.sum((0, 1)), h.sum((0, 1)))
     if gain >= threshold:
-        for part in parts:
-            own = part[::-1] if turned else part
-            step[own] = level(g[own].sum((0, 1)), h[own].sum((0, 1)), rate)
+        for part in divided(g, h, [part[::-1] if turned else part for part in parts], threshold, n_levels):
+            step[part] = level(g[part].sum((0, 1)), h[part].sum((0, 1)), rate)
     return gain, step
 
 
-def cross(g: Floats, h: Floats) -> tuple[float, list[tuple[slice, slice]]]:
-    """The largest sum of four levels' gains with the first cut along the first axis, and the four parts."""
-    best: tuple[float, list[tuple[slice, slice]]] = (0.0, [])
+Part = tuple[slice, slice]
+"""A rectangle of cells that gets one level."""
+
+
+def divided(g: Floats, h: Floats, parts: list[Part], threshold: float, n_levels: int) -> list[Part]:
+    """The parts, cut one after the other where that gains most, while that is the threshold."""
+    while len(parts) < n_levels:
+        found = [(gain, at, halves) for at, part in enumerate(parts) for gain, halves in halvings(g, h, part)]
+        gain, at, halves = max(found, key=lambda own: own[0], default=(0.0, 0, []))
+        if gain <= 0 or gain < threshold:
+            break
+        parts = [*parts[:at], halves[0], *parts[at + 1 :], halves[1]]
+    return parts
+
+
+def halvings(g: Floats, h: Floats, part: Part) -> list[tuple[float, list[Part]]]:
+    """All ways to cut a part along an axis, and what each gains."""
+    out = []
+    for axis in (0, 1):
+        first, last, _ = part[axis].indices(g.shape[axis])
+        for at in range(first + 1, last):
+            ends = [slice(first, at), slice(at, last)]
+            halves: list[Part] = [(own, part[1]) if axis == 0 else (part[0], own) for own in ends]
+            (g1, h1), (g2, h2), (g0, h0) = [(g[own].sum((0, 1)), h[own].sum((0, 1))) for own in (*halves, part)]
+            if h1.sum() >= LEAST and h2.sum() >= LEAST:
+                out.append((worth(g1, h1) + worth(g2, h2) - worth(g0, h0), halves))
+    return out
+
+
+def cross(g: Floats, h: Floats) -> tuple[float, list[Part]]:
+    """The largest sum of four levels' gains: a cut along the first axis, one across on either side; and the parts."""
+    best: tuple[float, list[Part]] = (0.0, [])
     for a in range(1, g.shape[0]):
         total, parts = 0.0, []
         for lines in (slice(0, a), slice(a, None)):
@@ -173,7 +202,8 @@ class Term:
     def step(self, g: Floats, h: Floats, threshold: float, rate: float, n_levels: int) -> Floats:
         if len(self.sizes) == 2:
             shape = (*self.sizes, g.shape[1])
-            return map_step(g.reshape(shape), h.reshape(shape), MAP_PRICE * threshold, rate)[1].reshape(g.shape)
+            own = map_step(g.reshape(shape), h.reshape(shape), MAP_PRICE * threshold, rate, MAP_LEVELS)[1]
+            return own.reshape(g.shape)
         if self.is_categorical:
             return category_step(g, h, threshold * max(self.n_cells - 3, 1) ** 0.5, rate)
         return curve_step(g, h, threshold, rate, n_levels, self.sign)

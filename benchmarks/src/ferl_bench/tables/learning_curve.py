@@ -42,6 +42,8 @@ COLUMNS = {
     "ratio": ("Ratio", 1, 2),
 }
 """Measures of the table of details: title, factor, decimals."""
+SETBACK = 0.005
+"""By so much a measure or the log-loss is worse than with fewer rows before the page says so."""
 COLOURS = ("#0072B2", "#56B4E9", "#D55E00", "#E69F00", "#009E73", "#999999")
 NOTES = (
     "Training rows are drawn at random from the training part; with one seed, fewer rows are part of more rows. The "
@@ -119,7 +121,7 @@ def run_learning_curve(request: Request) -> Report:
         name="learning_curve",
         title="Learning curve: what more rows are worth",
         facts=facts,
-        sections=[_overview(result, failures), *_ideals(result), *(_details(item) for item in result)],
+        sections=[_overview(result, failures), _setbacks(result), *_ideals(result), *map(_details, result)],
         data={"curves": {item.name: _json(item) for item in result}},
         headlines=[headline for item in result for headline in _headlines(item)],
         failures=failures,
@@ -227,6 +229,23 @@ def _label(curves: Curves, n_rows: int) -> str:
 
 def _order(label: str) -> float:
     return inf if label == "all" else float(label.replace(",", ""))
+
+
+def _setbacks(result: Sequence[Curves]) -> Section:
+    """Where more rows made a method worse: in the measure of the table or in log-loss, beside its best smaller size."""
+    body = []
+    for item in result:
+        for method in item.methods:
+            points = [point for point in map(partial(item.get, method=method), item.sizes) if point is not None]
+            for key, sign in ((item.measure, 1), ("log_loss", -1)):
+                title, _, places = COLUMNS[key]
+                for k, point in enumerate(points[1:], 1):
+                    best = max(points[:k], key=lambda one: sign * one.mean[key])
+                    if sign * (best.mean[key] - point.mean[key]) > SETBACK:
+                        figures = [f"{one.n_rows:,}: {one.mean[key]:.{places}f}" for one in (best, point)]
+                        body.append([item.name, method, title, *figures])
+    note = f"A method is listed where it is worse by more than {SETBACK:g} than with fewer rows; means over the seeds."
+    return Section("Where more rows are worse", ["Table", "Method", "Measure", "Fewer rows", "More rows"], body, [note])
 
 
 def _ideals(result: Sequence[Curves]) -> list[Section]:
