@@ -298,7 +298,6 @@ void bind_rules(nb::module_& m) {
       .def_rw("grid_candidates", &Tuning::grid_candidates)
       .def_rw("weight_per_map", &Tuning::weight_per_map)
       .def_rw("grid_rank_thresholds", &Tuning::grid_rank_thresholds)
-      .def_rw("grid_rank_rows", &Tuning::grid_rank_rows)
       .def_rw("grid_few_maps", &Tuning::grid_few_maps)
       .def_rw("grid_late_maps", &Tuning::grid_late_maps)
       .def_rw("grid_slack", &Tuning::grid_slack)

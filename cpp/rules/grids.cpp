@@ -205,12 +205,11 @@ class GridChoice {
     const auto paid = static_cast<std::size_t>(total_weight(fit_) / tuning_.weight_per_map);
     const Pairs found = scan(std::min(most == 0 ? 0 : tuning_.grid_candidates, paid));
     if (found.size() <= most) return found;
-    GridRows some = first_rows(fit_, tuning_.grid_rank_rows);
     BoostOptions options = boost_;
     options.n_thresholds = tuning_.grid_rank_thresholds;
-    GridBoost boost(with_maps(curves_, columns_, found), {}, some, options, tuning_, pool_);
+    GridBoost boost(with_maps(curves_, columns_, found), {}, fit_, options, tuning_, pool_);
     boost.up_to({tuning_.grid_thresholds.size(), 0});
-    return ranked(found, boost, some, most);
+    return ranked(found, boost, fit_, most);
   }
 
   Pairs ranked(const Pairs& pairs, const GridBoost& boost, const GridRows& rows, std::size_t n_most) const {
