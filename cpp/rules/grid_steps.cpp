@@ -222,8 +222,8 @@ void divide(std::vector<Part>& parts, const Cumulated& own, const StepOptions& o
   std::vector<Division> open;
   for (const Part& part : parts) open.push_back(best_division(own, part, options));
   while (open.size() < options.n_levels) {
-    const auto best =
-        std::max_element(open.begin(), open.end(), [](const Division& a, const Division& b) { return a.gain < b.gain; });
+    const auto best = std::max_element(open.begin(), open.end(),
+                                       [](const Division& a, const Division& b) { return a.gain < b.gain; });
     if (best->gain <= 0 || best->gain < options.threshold) break;
     const Part high = best->high;
     *best = best_division(own, best->low, options);

@@ -14,11 +14,11 @@ struct GridSums {
 
 struct StepOptions {
   std::size_t n_channels = 1;
-  double threshold = 0;  // the least gain; nothing moves below it
-  double rate = 0.1;     // the part of a Newton step that is taken
-  double ridge = 1;      // added to the curvature of a level
-  double least = 3;      // curvature of all channels that a level must have
-  double most = 4;       // the largest Newton step on either side
+  double threshold = 0;      // the least gain; nothing moves below it
+  double rate = 0.1;         // the part of a Newton step that is taken
+  double ridge = 1;          // added to the curvature of a level
+  double least = 3;          // curvature of all channels that a level must have
+  double most = 4;           // the largest Newton step on either side
   std::size_t n_levels = 5;  // of a curve or a map; a map has at least four
 };
 
