@@ -128,7 +128,8 @@ def test_more_rows_mean_less_ignorance_and_doubt_is_no_ignorance() -> None:
     y = rng.random(4000) < np.where(X[:, 0] > 0, 0.5, 0.95)
     ignorance = []
     for n in (200, 1000, 4000):
-        clf = FERLClassifier(random_state=0).fit(X[:n], y[:n])
+        # With maps there are more cells, and each has fewer rows.
+        clf = FERLClassifier(max_maps=None, random_state=0).fit(X[:n], y[:n])
         found = clf.predict_evidence(X[:200])
         ignorance.append(np.median(found.ignorance))
     assert ignorance[0] > 2 * ignorance[1] > 4 * ignorance[2]

@@ -39,7 +39,7 @@ TWO, THREE, EIGHT = (mixed_table(700, k, k) for k in (2, 3, 8))
 def sine_table() -> tuple[np.ndarray, np.ndarray]:
     random = np.random.default_rng(1)
     X = random.uniform(-3, 3, size=(4000, 2))
-    return X, (random.random(4000) < 0.5 + 0.45 * np.sin(4 * X[:, 0])).astype(int)
+    return X, (random.random(4000) < 0.5 + 0.45 * np.sin(8 * X[:, 0])).astype(int)  # too fast for rules
 
 
 SINE = sine_table()
