@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from io import StringIO
@@ -35,17 +36,18 @@ ACCURACY = [(ANSWERS[0], True)]
 
 JOBS = """
 from dataclasses import dataclass
-from time import sleep
+from time import process_time, sleep
 
 from ferl_bench.cache import Result
 from ferl_bench.data import DataSet
 
 
 @dataclass(frozen=True, eq=False)
-class Nap:
+class Work:
     data: DataSet
     fold: int
-    seconds: float
+    busy: float
+    idle: float = 0.0
     weight: int = 1
     budget_minutes: None = None
 
@@ -54,11 +56,14 @@ class Nap:
         return f"{self.data.name} {self.fold}"
 
     def do(self):
-        sleep(self.seconds)
+        end = process_time() + self.busy
+        while process_time() < end:
+            pass
+        sleep(self.idle)
         return self.result({"accuracy": 1.0})
 
     def result(self, measures, error=None):
-        return Result(self.data.name, self.fold, "Nap", measures, error)
+        return Result(self.data.name, self.fold, "Work", measures, error)
 """
 
 
@@ -84,24 +89,40 @@ def run_with(path: Path, jobs: Sequence[Any], limits: Limits) -> tuple[dict[tupl
     return {(one.method, one.data_set, one.fold): one for one in results}, shown.file.getvalue()
 
 
-def test_a_fold_over_the_limit_is_ended_remembered_and_costs_its_data_set_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "napping.py").write_text(JOBS)
+@pytest.fixture
+def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """Jobs that take processor time, or wait."""
+    (tmp_path / "working.py").write_text(JOBS)
     monkeypatch.syspath_prepend(str(tmp_path))  # the process imports the jobs from where this one does
-    from napping import Nap  # type: ignore[import-not-found]
+    from working import Work  # type: ignore[import-not-found]
 
-    limits, path = Limits(fold_minutes=0.05), tmp_path / "results.jsonl"
-    jobs = [Nap(LARGE, 0, 3600.0), Nap(LARGE, 1, 3600.0), Nap(SMALL, 0, 0.0)]
+    yield Work
+    del sys.modules["working"]
+
+
+def test_a_fold_over_the_limit_is_ended_remembered_and_costs_its_data_set_alone(work: Any, tmp_path: Path) -> None:
+    limits, path = Limits(fold_minutes=0.02), tmp_path / "results.jsonl"
+    jobs = [work(LARGE, 0, 3600.0), work(LARGE, 1, 3600.0), work(SMALL, 0, 0.0)]
     results, _ = run_with(path, jobs, limits)
-    over = results["Nap", "large", 0]
-    assert (over.error, over.limit_minutes, over.seconds) == ("over 0.05 minutes", 0.05, pytest.approx(3.0))
-    spared = results["Nap", "large", 1]
-    assert (spared.error, spared.seconds) == ("not started: another fold of the data set took over 0.05 minutes", 0.0)
-    assert results["Nap", "small", 0].error is None
+    over = results["Work", "large", 0]
+    assert (over.error, over.limit_minutes, over.seconds) == ("over 0.02 minutes", 0.02, pytest.approx(1.2))
+    spared = results["Work", "large", 1]
+    assert (spared.error, spared.seconds) == ("not started: another fold of the data set took over 0.02 minutes", 0.0)
+    assert results["Work", "small", 0].error is None
     again, printed = run_with(path, jobs, limits)  # what was ended is not tried again
     assert again == results
     assert "2 known" in printed
+
+
+def test_the_limit_is_processor_time_and_each_fold_has_its_own(work: Any, tmp_path: Path) -> None:
+    jobs = [work(SMALL, 0, 0.7), work(SMALL, 1, 0.7), work(SMALL, 2, 0.0, 2.0)]  # the last waits for longer
+    results, _ = run_with(tmp_path / "results.jsonl", jobs, Limits(fold_minutes=0.02))
+    assert [result.error for result in results.values()] == [None, None, None]
+
+
+def test_a_fold_that_waits_for_ever_is_ended_too(work: Any, tmp_path: Path) -> None:
+    results, _ = run_with(tmp_path / "results.jsonl", [work(SMALL, 0, 0.0, 3600.0)], Limits(fold_minutes=0.005))
+    assert [result.error for result in results.values()] == ["over 0.005 minutes"]
 
 
 def test_less_work_on_the_same_table_is_tried_after_more_was_too_much() -> None:
@@ -281,4 +302,7 @@ def test_a_request_hands_its_limits_to_the_runner(tmp_path: Path) -> None:
     rows = request.rows([CART, budgeted])
     assert [len(row.data_sets) for row in rows] == [1, 0]
     assert request.limits.describe() == {}
-    assert Limits(10.0, 60.0).describe() == {"time_limit": "10 minutes a fold", "budget": "60 minutes a method"}
+    assert Limits(10.0, 60.0).describe() == {
+        "time_limit": "10 minutes of processor time a fold",
+        "budget": "60 minutes a method",
+    }

@@ -91,7 +91,9 @@ def bench(
     ] = None,
     fold_minutes: Annotated[
         float | None,
-        typer.Option("--fold-minutes", min=0, help="End a fold that takes longer; 10 by default, 0 for no limit."),
+        typer.Option(
+            "--fold-minutes", min=0, help="End a fold that takes more processor time; 10 by default, 0 for no limit."
+        ),
     ] = None,
     method_minutes: Annotated[
         float | None,

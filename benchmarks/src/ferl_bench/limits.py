@@ -31,15 +31,15 @@ class Limited(Protocol):
 
 @dataclass(frozen=True)
 class Limits:
-    """What a run may take; wall time.
+    """What a run may take.
 
     Attributes
     ----------
     fold_minutes : float, optional
-        A fold that takes longer is ended. None: never.
+        A fold that takes more processor time, with all its threads, is ended. None: never.
     method_minutes : float, optional
-        A method starts no new fold when its folds have taken so long in all. None: what `Method.budget_minutes` says,
-        which few methods have; infinity: no budget for any method.
+        A method starts no new fold when its folds have taken so long in all, by the clock. None: what
+        `Method.budget_minutes` says, which few methods have; infinity: no budget for any method.
     """
 
     fold_minutes: float | None = None
@@ -59,7 +59,7 @@ class Limits:
         """Say it as facts of a report."""
         messages = {}
         if self.fold_minutes is not None:
-            messages["time_limit"] = f"{self.fold_minutes:g} minutes a fold"
+            messages["time_limit"] = f"{self.fold_minutes:g} minutes of processor time a fold"
         if self.budget(None) is not None:
             messages["budget"] = f"{self.method_minutes:g} minutes a method"
         return messages

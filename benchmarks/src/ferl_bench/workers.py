@@ -5,12 +5,14 @@ from __future__ import annotations
 import multiprocessing
 import pickle
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
+from math import ceil
 from multiprocessing.connection import Connection, wait
-from time import monotonic
+from time import monotonic, process_time
 from typing import Generic, TypeVar
 
 Job = TypeVar("Job")
@@ -18,6 +20,10 @@ Outcome = TypeVar("Outcome")
 
 # Spawned, not forked: a fork after threads were started can hang.
 _SPAWN = multiprocessing.get_context("spawn")
+
+# By the clock a job may take this multiple of its processor time: other work on the machine costs it nothing, and one
+# that waits for ever is ended. Windows has no limit of processor time.
+_WALL = 1 if sys.platform == "win32" else 6
 
 
 @dataclass(frozen=True)
@@ -29,6 +35,7 @@ class Ended:
 
 
 DIED = Ended("the process died: out of memory, or a crash in compiled code")
+OVER = Ended("over the limit", is_over=True)
 
 
 class Worker(Generic[Job, Outcome]):
@@ -38,11 +45,14 @@ class Worker(Generic[Job, Outcome]):
     ----------
     do : callable
         ``do(job)`` in the process; a function of a module.
+    limit : float, optional
+        Seconds of processor time that a job may take, with all its threads.
     """
 
-    def __init__(self, do: Callable[[Job], Outcome]) -> None:
+    def __init__(self, do: Callable[[Job], Outcome], limit: float | None = None) -> None:
+        self._limit = limit
         self.connection, there = _SPAWN.Pipe()
-        self._process = _SPAWN.Process(target=_serve, args=(there, do))
+        self._process = _SPAWN.Process(target=_serve, args=(there, do, limit))
         self._process.start()
         there.close()
         self._is_ready = False
@@ -61,9 +71,10 @@ class Worker(Generic[Job, Outcome]):
         with suppress(OSError):  # a process that died while idle: `receive` finds its connection closed
             self.connection.send_bytes(content)
 
-    def seconds_left(self, limit: float) -> float:
-        """How much of its time the job has left."""
-        return self._since + limit - monotonic()
+    @property
+    def seconds_left(self) -> float | None:
+        """How long the job may still take by the clock; None: as long as it likes."""
+        return None if self._limit is None else self._since + _WALL * self._limit - monotonic()
 
     def receive(self) -> Outcome | Ended | None:
         """Return what became of the job, or None for the first message, that the process has started."""
@@ -73,7 +84,8 @@ class Worker(Generic[Job, Outcome]):
             if not self._is_ready:
                 self._process.join()
                 raise RuntimeError(f"a process ended with exit code {self._process.exitcode} without a job") from None
-            return DIED
+            self._process.join()
+            return OVER if _is_over_limit(self._process.exitcode) else DIED
         self._is_ready = True
         return message
 
@@ -105,13 +117,13 @@ def work_off(
     n_processes : int
         Number of processes.
     limit : float, optional
-        Seconds a job may take.
+        Seconds of processor time that a job may take, with all its threads.
     """
     first = next(jobs, None)
     if first is None:
         return  # no process for nothing
     jobs = chain([first], jobs)
-    workers: list[Worker[Job, Outcome]] = [Worker(do) for _ in range(n_processes)]
+    workers: list[Worker[Job, Outcome]] = [Worker(do, limit) for _ in range(n_processes)]
     are_more = True
     try:
         while True:
@@ -125,28 +137,41 @@ def work_off(
             busy = [worker for worker in workers if worker.job is not None]
             if not are_more and not busy:
                 return
-            left = [max(0.0, worker.seconds_left(limit)) for worker in busy] if limit is not None else []
+            left = [max(0.0, worker.seconds_left) for worker in busy if worker.seconds_left is not None]
             heard = wait([worker.connection for worker in workers], min(left, default=None))
             for place, worker in enumerate(workers):
-                outcome = worker.receive() if worker.connection in heard else None
-                is_lost = outcome is DIED or (outcome is None and _is_over(worker, limit))
-                if is_lost:
+                outcome: Outcome | Ended | None = None
+                if worker.connection in heard:
+                    outcome = worker.receive()
+                elif worker.job is not None and worker.seconds_left is not None and worker.seconds_left <= 0:
+                    outcome = OVER
+                if outcome is DIED or outcome is OVER:
                     worker.end()
-                    workers[place] = Worker(do)
-                if worker.job is None or (outcome is None and not is_lost):
-                    continue
-                job, worker.job = worker.job, None
-                on_result(job, Ended("over the limit", is_over=True) if outcome is None else outcome)
+                    workers[place] = Worker(do, limit)
+                if worker.job is not None and outcome is not None:
+                    job, worker.job = worker.job, None
+                    on_result(job, outcome)
     finally:
         for worker in workers:
             worker.end()
 
 
-def _is_over(worker: Worker[Job, Outcome], limit: float | None) -> bool:
-    return limit is not None and worker.job is not None and worker.seconds_left(limit) <= 0
+def _allow(seconds: float) -> None:
+    """Let the system end this process after so much more processor time."""
+    if sys.platform == "win32":
+        return
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))  # no dump of its memory
+    _, most = resource.getrlimit(resource.RLIMIT_CPU)
+    resource.setrlimit(resource.RLIMIT_CPU, (ceil(process_time() + seconds), most))
 
 
-def _serve(there: Connection, do: Callable[[Job], Outcome]) -> None:
+def _is_over_limit(exit_code: int | None) -> bool:
+    return sys.platform != "win32" and exit_code == -signal.SIGXCPU
+
+
+def _serve(there: Connection, do: Callable[[Job], Outcome], limit: float | None) -> None:
     """Do jobs until the other end closes; an interrupt is the other end's to act on."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     there.send(None)
@@ -161,6 +186,8 @@ def _serve(there: Connection, do: Callable[[Job], Outcome]) -> None:
         except Exception as error:
             outcome = Ended(f"{type(error).__name__}: {error}")
         else:
+            if limit is not None:
+                _allow(limit)
             outcome = do(job)
         try:
             there.send(outcome)
