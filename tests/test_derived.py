@@ -39,6 +39,7 @@ from oracle.evidence_columns import (
     known_date,
     rule_columns,
     sums,
+    validation_groups,
 )
 from oracle.inference import fire
 from oracle.weights import softmax
@@ -279,6 +280,62 @@ def test_another_number_of_rules_gives_other_evidence_of_days(most, monkeypatch)
     monkeypatch.setattr(grow_rules, "DAY_RULES", most)
     with pytest.raises(AssertionError, match="Not equal to tolerance"):
         compare_dates_with_the_oracle(*wide_storms(1500), max_conditions=1)
+
+
+@pytest.fixture
+def grown_on(monkeypatch):
+    """The samples that rules were grown on, the last one for the model itself."""
+    samples, grow = [], _core.grow_rules
+
+    def recorded(sample, *arguments):
+        samples.append(sample)
+        return grow(sample, *arguments)
+
+    monkeypatch.setattr(_core, "grow_rules", recorded)
+    return samples
+
+
+def test_inner_validation_leaves_out_the_days_of_the_oracle(grown_on):
+    X, y = storms()
+    X["at"] = X["at"].where(np.random.default_rng(2).random(len(X)) < 0.9)
+    model = FERLClassifier(random_state=0).fit(X, y).model_
+    assert "day" in [item.kind for item in model.derived]
+    sample = grown_on[-1]
+    days = sample.x[:, -1]  # the date in its range
+    groups = pd.Series(validation_groups(days.tolist()))
+    parts = _core.stratified_parts(sample, 4)
+    assert (pd.Series(parts).groupby(groups).nunique() == 1).all()
+    assert len(np.unique(parts[np.isnan(days)])) == 4
+    first = grown_on[0]  # where days were not yet known to differ, no group was left out
+    assert (pd.Series(_core.stratified_parts(first, 4)).groupby(groups).nunique() > 1).any()
+
+
+def test_groups_of_the_user_count_instead_of_days(grown_on):
+    X, y = storms()
+    town = np.random.default_rng(2).integers(0, 40, len(X))
+    X["town"] = town.astype(float)
+    model = FERLClassifier(random_state=0).fit(X, y, groups=town).model_
+    assert "day" in [item.kind for item in model.derived]
+    parts = pd.Series(_core.stratified_parts(grown_on[-1], 4))
+    assert (parts.groupby(grown_on[-1].x[:, 5]).nunique() == 1).all()
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_what_rows_of_a_day_share_is_not_learned_by_heart(seed):
+    """The weather is the same for all rows of a day and means nothing, but days differ."""
+    rng = np.random.default_rng(seed)
+    n_days, n_rows = 150, 6000
+    day = rng.integers(0, n_days, n_rows)
+    weather = rng.normal(size=(n_days, 3))[day]
+    at = pd.Timestamp("2021-01-01") + pd.to_timedelta(24 * day + rng.integers(0, 24, n_rows), unit="h")
+    x = rng.normal(size=n_rows)
+    y = x + rng.normal(size=n_days)[day] + rng.logistic(size=n_rows) > 0
+    frame = pd.DataFrame({"at": at, "x": x, "wind": weather[:, 0], "rain": weather[:, 1], "sun": weather[:, 2]})
+    clf = FERLClassifier(random_state=0).fit(frame, y)
+    later = frame.assign(at=at + pd.Timedelta(days=n_days))
+    _, x_moves, *weather_moves, _ = clf.feature_contributions(later)[:, :, 1].std(axis=0)
+    assert x_moves > 0.3
+    assert sum(weather_moves) < 0.1  # before days were left out as a whole: more than 0.2
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -359,10 +359,11 @@ bool is_apart(const Bins& bins, std::size_t bin) { return bin == 0 || bins.is_ca
 // neighbouring bins of equal values are merged.
 class GridWriter {
  public:
+  // is_late: [binned column], whether it comes in the last stage of two.
   GridWriter(const std::vector<BinnedColumn>& columns, std::vector<GridTerm> terms, std::vector<GridTable> tables,
-             const GridRows& rows, int n_classes)
+             const GridRows& rows, int n_classes, std::vector<char> is_late)
       : columns_(columns), terms_(std::move(terms)), tables_(std::move(tables)), rows_(rows), e_(rows.n_channels),
-        n_classes_(n_classes), prior_(e_, 0.0) {}
+        n_classes_(n_classes), is_late_(std::move(is_late)), prior_(e_, 0.0) {}
 
   LearnedGrids written() {
     std::vector<std::pair<double, std::size_t>> maps;
@@ -381,13 +382,20 @@ class GridWriter {
   }
 
  private:
+  // A map of the last stage keeps the main effect of its other column: what was learned there holds where its late
+  // column has a value, a date within the training range, and changes no answer elsewhere.
+  Centred moved_lines(const GridTerm& term) const {
+    if (is_late_[term.first] == is_late_[term.second]) return Centred::kBoth;
+    return is_late_[term.first] ? Centred::kFirst : Centred::kSecond;
+  }
+
   // Moves main effects of a map into the curves; returns what is left, weighted squares.
   double purified(std::size_t t) {
     const GridTerm& term = terms_[t];
     const Bins &a = columns_[term.first].bins, &b = columns_[term.second].bins;
     const std::vector<double> weight = cell_weights(rows_, term);
     GridTable& table = tables_[t];
-    const MainEffects moved = purify(table, weight, term.n_first, term.n_second, e_);
+    const MainEffects moved = purify(table, weight, term.n_first, term.n_second, e_, moved_lines(term));
     add(term.first, a, moved.first);
     add(term.second, b, moved.second);
     std::vector<double> first(term.n_first, 0.0), second(term.n_second, 0.0);
@@ -483,6 +491,7 @@ class GridWriter {
   const GridRows& rows_;
   const std::size_t e_;
   const int n_classes_;
+  const std::vector<char> is_late_;
   std::vector<double> prior_;  // [channel]
 };
 
@@ -523,6 +532,34 @@ ChoiceRows choice_rows(const Sample& sample, const std::vector<Row>& fit, const 
     out.fit.insert(out.fit.end(), unseen.begin() + static_cast<std::ptrdiff_t>(n_other), unseen.end());
   out.fit.resize(std::min(out.fit.size(), n_most));
   return out;
+}
+
+// The rows for the choice, with what was learned so far: rows to fit, and others.
+struct ChoiceSides {
+  ChoiceRows rows;
+  GridRows fit, other;
+};
+
+// The same rows, of which each of `parts_of_many` validates, whatever its group is.
+ChoiceSides divided_anew(const ChoiceSides& from, const Sample& sample, const std::vector<BinnedColumn>& columns,
+                         const Tuning& tuning, ThreadPool& pool) {
+  const std::size_t e = from.fit.n_channels;
+  std::vector<std::pair<Row, const float*>> all;
+  for (std::size_t k = 0; k < from.rows.fit.size(); ++k) all.emplace_back(from.rows.fit[k], &from.fit.p[k * e]);
+  for (std::size_t k = 0; k < from.rows.other.size(); ++k) all.emplace_back(from.rows.other[k], &from.other.p[k * e]);
+  std::sort(all.begin(), all.end());
+  ChoiceRows rows;
+  std::vector<float> fit, other;
+  for (std::size_t k = 0; k < all.size(); ++k) {
+    const bool validates =
+        k % static_cast<std::size_t>(tuning.parts_of_many) == 0 && rows.other.size() < tuning.grid_validation_rows;
+    (validates ? rows.other : rows.fit).push_back(all[k].first);
+    std::vector<float>& p = validates ? other : fit;
+    p.insert(p.end(), all[k].second, all[k].second + e);
+  }
+  GridRows fitted = grid_rows(sample, columns, rows.fit, std::move(fit), pool);
+  GridRows validating = grid_rows(sample, columns, rows.other, std::move(other), pool);
+  return {std::move(rows), std::move(fitted), std::move(validating)};
 }
 
 // The curves of all columns, or of the best columns if there are hundreds, in one stage or two: columns that conditions
@@ -588,7 +625,11 @@ LearnedGrids boosted(const Sample& sample, const GridPlans& chosen, GridRows row
   for (std::size_t k = 0; k < chosen.stages.size(); ++k)
     boost_stage(chosen.columns, chosen.stages[k], chosen.plans[k], k + 1 == chosen.stages.size(), rows, tuning, pool,
                 found);
-  return GridWriter(chosen.columns, found.terms, std::move(found.tables), rows, sample.n_classes).written();
+  std::vector<char> is_late(chosen.columns.size(), 0);
+  if (chosen.stages.size() > 1)
+    for (const GridTerm& curve : chosen.stages.back().curves) is_late[curve.first] = 1;
+  return GridWriter(chosen.columns, found.terms, std::move(found.tables), rows, sample.n_classes, std::move(is_late))
+      .written();
 }
 
 // The most rows that curves and maps are chosen on, on either side.
@@ -609,20 +650,23 @@ GridPlans choose_grids(const Sample& sample, const WeightedRules& validated, con
   out.n_validating = other.size();
   if (out.columns.empty()) return out;
   const std::vector<double> used = worth_in_rules(sample, out.columns, validated);
-  const ChoiceRows rows = choice_rows(sample, fit, other, most_choice_rows(sample, tuning), tuning);
+  ChoiceRows rows = choice_rows(sample, fit, other, most_choice_rows(sample, tuning), tuning);
   out.n_validating = std::min(other.size(), rows.other.size());
   const auto rows_of = [&](const std::vector<Row>& own) {
     return grid_rows(sample, out.columns, own, chances(sample, validated, own, pool), pool);
   };
   GridRows fitted = rows_of(rows.fit), validating = rows_of(rows.other);
-  out.stages = stages_of(out.columns, fitted, used, options, tuning, pool);
+  ChoiceSides sides{std::move(rows), std::move(fitted), std::move(validating)};
+  out.stages = stages_of(out.columns, sides.fit, used, options, tuning, pool);
   for (GridStage& stage : out.stages) {
     if (!out.plans.empty()) stage.max_maps = most_maps(options) - out.plans.front().pairs.size();
-    GridChoice choice(out.columns, stage, fitted, validating, used, tuning, pool);
+    GridChoice choice(out.columns, stage, sides.fit, sides.other, used, tuning, pool);
     out.plans.push_back(choice.run());
-    if (out.plans.size() < out.stages.size()) choice.apply_choice();
     for (const auto& [name, loss] : choice.log())
       out.log.emplace_back(out.plans.size() > 1 ? name + " in the last stage" : name, loss);
+    if (out.plans.size() == out.stages.size()) break;
+    choice.apply_choice();
+    if (options.divides_groups_last) sides = divided_anew(sides, sample, out.columns, tuning, pool);
   }
   return out;
 }

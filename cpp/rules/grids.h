@@ -36,6 +36,7 @@ struct GridOptions {
   int max_maps = 25;                  // 0: curves alone
   std::vector<int> monotone = {};     // [column]; empty: none
   std::vector<int> curves_only = {};  // [column]: 1: rules do not read it; empty: none
+  bool divides_groups_last = false;   // their stage is validated on rows of all groups
 };
 
 // Curves that are boosted together with maps. A map has at least one column of these curves; its other one may be any

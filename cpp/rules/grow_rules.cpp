@@ -100,7 +100,8 @@ GridPlans chosen_grids(const Task& task, const Choices& choices, const RuleOptio
   for (std::size_t k = 0; k < weights.v.size() / task.n_channels(); ++k) rules.push_back(path.rule(k));
   const std::vector<double> weight = per_class(weights.v, n_classes), prior = per_class(weights.b, n_classes);
   return choose_grids(task.sample, {rules, weight, prior}, fitted_rows(path.rows()), other_rows(path.rows()),
-                      {options.max_conditions == 1 ? 0 : options.max_maps, options.monotone, options.curves_only},
+                      {options.max_conditions == 1 ? 0 : options.max_maps, options.monotone, options.curves_only,
+                       options.divides_groups_last},
                       task.tuning, task.pool);
 }
 

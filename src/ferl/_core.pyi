@@ -249,6 +249,7 @@ class RuleOptions:
         seed: int = 0,
         max_maps: int = 25,
         tuning: Tuning | None = None,
+        divides_groups_last: bool = False,  # curves and maps of such columns are validated on rows of all groups
     ) -> None: ...
 
 # Rules as chains of nodes from the root ("parent", "feature", "trapezoid", "share", "category_start", "category";

@@ -182,11 +182,22 @@ def date_columns(
     return [*(("day", j) for j in evident), *numbers, *late], left_out
 
 
+def validation_groups(dates: list[float]) -> list[tuple[str, int]]:
+    """The groups that inner validation leaves out as a whole where days of a date have evidence.
+
+    Rows of one day share more than their date, and new rows will come on new days: a day is a group. A row without a
+    date is a group of its own. The user's groups count instead of days. What reads the date itself, in the last stage,
+    is validated on rows of all groups, of which every fourth validates: it holds for known days alone.
+    """
+    return [("row", i) if math.isnan(days) else ("day", math.floor(days)) for i, days in enumerate(dates)]
+
+
 def stages(n_columns: int, late: set[int], most_maps: int) -> list[tuple[list[int], list[tuple[int, int]], int]]:
     """Curves, pairs that maps may have, and the most maps, of each stage of boosting.
 
     Columns that no rule reads come last: what they explain is what all other columns leave over. They get five maps, or
-    half of the maps where these are fewer, and what the first stage leaves.
+    half of the maps where these are fewer, and what the first stage leaves. Their maps keep the main effects of the
+    other column, so the last stage changes no answer where its columns have no value.
     """
     first = [j for j in range(n_columns) if j not in late]
     pairs = [(a, b) for a in range(n_columns) for b in range(a + 1, n_columns)]

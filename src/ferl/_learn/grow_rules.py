@@ -124,7 +124,10 @@ def recoded(curves: CurvesAndMaps, orders: Orders) -> CurvesAndMaps:
 
 
 def _with_dates(settings: RuleSettings, ground: Ground, report: Any) -> Ground:
-    """The ground with dates as numbers, or with the evidence of days where days differ beyond that."""
+    """The ground with dates as numbers, or with the evidence of days where days differ beyond that.
+
+    Then inner validation leaves out whole days.
+    """
     dates, ranges, x = ground.dates, ground.ranges, ground.drawn.x
     if not dates:
         return ground
@@ -142,7 +145,7 @@ def _with_dates(settings: RuleSettings, ground: Ground, report: Any) -> Ground:
         trends = [*trend_columns(KnownDate, others, ranges, x)]
         if settings.words is None and settings.max_maps is not None:  # else there are no curves
             trends += trend_columns(DateInRange, evident, ranges, x)
-        return apart.with_columns([*days, *trends])
+        return apart.with_columns([*days, *trends]).validating_days(evident[0])
     return as_numbers
 
 
