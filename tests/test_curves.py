@@ -191,18 +191,18 @@ def test_merging_is_that_of_the_oracle(seed: int) -> None:
     np.testing.assert_allclose(stages().merge_grid(table, h, 1, price), curves.merged(table, h, [72], price))
 
 
-@pytest.mark.parametrize("lines", ["both", "first", "second"])
+@pytest.mark.parametrize("axes", ["both", "first", "second"])
 @pytest.mark.parametrize("n_channels", [1, 3])
-def test_a_purified_map_has_no_main_effects_and_the_sum_stays(n_channels: int, lines: str) -> None:
+def test_a_purified_map_has_no_main_effects_and_the_sum_stays(n_channels: int, axes: str) -> None:
     rng = np.random.default_rng(n_channels)
     table, weight = rng.normal(size=(6, 5, n_channels)), rng.gamma(1.0, 1.0, (6, 5))
     weight[2], weight[:, 3], weight[rng.random((6, 5)) < 0.2] = 0.0, 0.0, 0.0
-    pure, first, second = stages().purify_grid(table.reshape(30, -1), weight.ravel(), 5, lines)
+    pure, first, second = stages().purify_grid(table.reshape(30, -1), weight.ravel(), 5, axes)
     pure = pure.reshape(table.shape)
     np.testing.assert_allclose(pure + first[:, None] + second[None], table, atol=1e-12)
-    assert (np.abs((weight[:, :, None] * pure).sum(0)).max() < 1e-9) == (lines != "first")
-    assert (np.abs((weight[:, :, None] * pure).sum(1)).max() < 1e-9) == (lines != "second")
-    for own, other in zip((pure, first, second), curves.purified(table, weight, lines), strict=True):
+    assert (np.abs((weight[:, :, None] * pure).sum(0)).max() < 1e-9) == (axes != "first")
+    assert (np.abs((weight[:, :, None] * pure).sum(1)).max() < 1e-9) == (axes != "second")
+    for own, other in zip((pure, first, second), curves.purified(table, weight, axes), strict=True):
         np.testing.assert_allclose(own, other, atol=1e-8)
 
 
@@ -266,11 +266,22 @@ def test_missing_values_that_training_had_not_add_nothing() -> None:
     assert not grid_scores(grown, np.full((1, 4), np.nan)).any()
 
 
+def by_column(sample: _core.Sample, column: int) -> _core.Sample:
+    """The sample with the values of a column as groups."""
+    return sample.with_groups(np.ascontiguousarray(np.nan_to_num(sample.x[:, column], nan=-1)))
+
+
 @pytest.mark.parametrize("n_classes", [2, 4, 12])
-def test_threads_and_repeated_rows_change_no_bit(n_classes: int) -> None:
+@pytest.mark.parametrize("grouped", [False, True])
+def test_threads_and_repeated_rows_change_no_bit(n_classes: int, grouped: bool) -> None:
     X, y, _ = random_table(7, 1500, n_classes)
-    once = grow(sample_of(X, y, np.full(len(y), 2.0)))
-    twice = grow(sample_of(np.r_[X, X], np.r_[y, y], np.ones(2 * len(y))), n_threads=3)
+    samples = sample_of(X, y, np.full(len(y), 2.0)), sample_of(np.r_[X, X], np.r_[y, y], np.ones(2 * len(y)))
+    options: dict[str, Any] = {}
+    if grouped:
+        samples = by_column(samples[0], 1), by_column(samples[1], 1)
+        options = {"curves_only": [0, 1, 0, 0], "last_stage_ignores_groups": True}
+    once, twice = grow(samples[0], **options), grow(samples[1], n_threads=3, **options)
+    assert any("last stage" in name for name, _ in once["grid_log"]) == grouped
     assert len(once["grid_column"]) > 0
     for name in GRIDS:
         assert np.array_equal(once[name], twice[name])
@@ -297,40 +308,41 @@ def test_columns_that_no_rule_reads_come_after_all_others(n_classes: int, max_ma
     assert logs[0] == logs[1]  # the first stage does not depend on the late column
 
 
+@pytest.mark.parametrize("gaps", [0.0, 0.1])
 @pytest.mark.parametrize("n_classes", [2, 4])
-def test_the_last_stage_changes_no_answer_where_its_column_has_no_value(n_classes: int) -> None:
+def test_the_last_stage_adds_a_constant_at_most_where_its_column_has_no_value(n_classes: int, gaps: float) -> None:
     sample = sample_of(*random_table(11, 3000, n_classes, gaps=0.0))
-    late = np.random.default_rng(0).normal(size=3000)
+    rng = np.random.default_rng(0)
+    late = rng.normal(size=3000)
     wave = np.sin(4 * late) > 0  # the last stage learns a map, with a main effect of the other column in it
     y = np.where(wave & (sample.x[:, 0] > 0.5), n_classes - 1, sample.y)
+    late[rng.random(3000) < gaps] = np.nan
     n_categories = np.append(N_CATEGORIES, np.int32(0))
     with_late = sample_of(np.column_stack([sample.x, late]), y, sample.weight, n_categories)
     grown = grow(with_late, curves_only=[0, 0, 0, 0, 1])
     assert [0, 4] in grown["grid_column"].tolist()
-    early = evidence_columns.stages(5, {4}, 25)[0][2]
     gone = np.column_stack([with_late.x[:, :4], np.full(len(late), np.nan)])
+    early = evidence_columns.stages(5, {4}, 25)[0][2]
     alone = grow(with_late.with_columns(gone, n_categories), max_maps=early)
-    added = grid_scores(grown, gone, n_categories) + grown["prior"]
-    expected = grid_scores(alone, gone, n_categories) + alone["prior"]
-    difference = added - expected
+    added = grid_scores(grown, gone, n_categories)
+    difference = added - grid_scores(alone, gone, n_categories)
     np.testing.assert_allclose(difference, np.broadcast_to(difference[0], difference.shape), atol=1e-9)
 
 
-@pytest.mark.parametrize("divides", [False, True])
-def test_the_last_stage_may_be_validated_on_rows_of_all_groups(divides: bool) -> None:
+@pytest.mark.parametrize("ignores", [False, True])
+def test_the_last_stage_may_be_validated_on_rows_of_all_groups(ignores: bool) -> None:
     """Groups have levels of their own: a curve of the groups helps rows of known groups, and no others."""
     rng = np.random.default_rng(0)
     group = rng.integers(0, 60, 4000)
     X = np.column_stack([rng.normal(size=4000), group.astype(float)])
     y = (X[:, 0] + 3 * rng.normal(size=60)[group] + rng.logistic(size=4000) > 0).astype(np.int32)
     none = np.zeros(2, np.int32)
-    sample = sample_of(X, y, np.ones(4000), none)
-    sample = sample.with_groups(np.ascontiguousarray(sample.x[:, 1]))
-    grown = grow(sample, curves_only=[0, 1], divides_groups_last=divides)
+    sample = by_column(sample_of(X, y, np.ones(4000), none), 1)
+    grown = grow(sample, curves_only=[0, 1], last_stage_ignores_groups=ignores)
     losses = dict(grown["grid_log"])
     gain = losses["rules in the last stage"] - losses["curves in the last stage"]
-    assert (gain > 0.2) == divides
-    assert ([1, -1] in grown["grid_column"].tolist()) == divides
+    assert (gain > 0.2) == ignores
+    assert ([1, -1] in grown["grid_column"].tolist()) == ignores
 
 
 @pytest.mark.parametrize("sign", [1, -1])

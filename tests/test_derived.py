@@ -284,30 +284,61 @@ def test_another_number_of_rules_gives_other_evidence_of_days(most, monkeypatch)
 
 @pytest.fixture
 def grown_on(monkeypatch):
-    """The samples that rules were grown on, the last one for the model itself."""
-    samples, grow = [], _core.grow_rules
+    """The samples that rules were grown on, and whether the last stage ignored groups; at the end, the model's own."""
+    recorded, grow = [], _core.grow_rules
 
-    def recorded(sample, *arguments):
-        samples.append(sample)
-        return grow(sample, *arguments)
+    def recording(sample, options, *arguments):
+        recorded.append((sample, options.last_stage_ignores_groups))
+        return grow(sample, options, *arguments)
 
-    monkeypatch.setattr(_core, "grow_rules", recorded)
-    return samples
+    monkeypatch.setattr(_core, "grow_rules", recording)
+    return recorded
 
 
-def test_inner_validation_leaves_out_the_days_of_the_oracle(grown_on):
+def is_whole(sample, groups):
+    """Whether each group is in one part of inner validation."""
+    parts = pd.Series(_core.stratified_parts(sample, 4))
+    return (parts.groupby(pd.Series(groups)).nunique() == 1).to_numpy()
+
+
+def test_inner_validation_holds_out_the_days_of_the_oracle(grown_on):
     X, y = storms()
-    X["at"] = X["at"].where(np.random.default_rng(2).random(len(X)) < 0.9)
+    rng = np.random.default_rng(2)
+    X["at"] = X["at"].where(rng.random(len(X)) < 0.9)
+    unknown = rng.random(len(X)) < 0.3
+    X.loc[unknown, "at"] = pd.Timestamp("2021-01-01 12:00")
     model = FERLClassifier(random_state=0).fit(X, y).model_
     assert "day" in [item.kind for item in model.derived]
-    sample = grown_on[-1]
-    days = sample.x[:, -1]  # the date in its range
-    groups = pd.Series(validation_groups(days.tolist()))
+    sample, ignores = grown_on[-1]
+    assert ignores
+    dates = sample.x[:, -1]  # the date in its range
+    groups = validation_groups(dates.tolist(), sample.weight.tolist())
+    assert is_whole(sample, groups).all()
     parts = _core.stratified_parts(sample, 4)
-    assert (pd.Series(parts).groupby(groups).nunique() == 1).all()
-    assert len(np.unique(parts[np.isnan(days)])) == 4
-    first = grown_on[0]  # where days were not yet known to differ, no group was left out
-    assert (pd.Series(_core.stratified_parts(first, 4)).groupby(groups).nunique() > 1).any()
+    first_day = np.nanmin(dates)
+    for alone in (np.isnan(dates), dates == first_day):
+        assert np.bincount(parts[alone]).min() > 0.2 * alone.sum()
+    assert len({kind for kind, _ in groups}) == 2
+    before, ignored = grown_on[0]  # days were not yet known to differ
+    assert not ignored
+    assert not is_whole(before, groups).all()
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_with_two_dates_the_days_that_differ_more_are_held_out(grown_on, swapped):
+    X, _ = storms()
+    rng = np.random.default_rng(3)
+    booked = rng.integers(0, 24 * 180, len(X))
+    X["booked"] = pd.Timestamp("2020-01-10") + pd.to_timedelta(booked, unit="h")
+    of_day = [size * rng.normal(size=181) for size in (1.0, 3.0)]
+    worse = of_day[0][(X["at"] - pd.Timestamp("2021-01-10")).dt.days] + of_day[1][booked // 24] + X["x"]
+    X = X[["booked", "at", "x"] if swapped else ["at", "booked", "x"]]
+    model = FERLClassifier(random_state=0).fit(X, worse + rng.logistic(size=len(X)) > 0).model_
+    assert [item.kind for item in model.derived].count("day") == 2
+    sample, _ = grown_on[-1]
+    first, second = (np.floor(column) for column in sample.x[:, -2:].T)  # the dates in their ranges
+    assert is_whole(sample, first if swapped else second).all()
+    assert not is_whole(sample, second if swapped else first).all()
 
 
 def test_groups_of_the_user_count_instead_of_days(grown_on):
@@ -316,8 +347,9 @@ def test_groups_of_the_user_count_instead_of_days(grown_on):
     X["town"] = town.astype(float)
     model = FERLClassifier(random_state=0).fit(X, y, groups=town).model_
     assert "day" in [item.kind for item in model.derived]
-    parts = pd.Series(_core.stratified_parts(grown_on[-1], 4))
-    assert (parts.groupby(grown_on[-1].x[:, 5]).nunique() == 1).all()
+    sample, ignores = grown_on[-1]
+    assert not ignores
+    assert is_whole(sample, sample.x[:, 5]).all()
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -335,7 +367,7 @@ def test_what_rows_of_a_day_share_is_not_learned_by_heart(seed):
     later = frame.assign(at=at + pd.Timedelta(days=n_days))
     _, x_moves, *weather_moves, _ = clf.feature_contributions(later)[:, :, 1].std(axis=0)
     assert x_moves > 0.3
-    assert sum(weather_moves) < 0.1  # before days were left out as a whole: more than 0.2
+    assert sum(weather_moves) < 0.1  # where single rows are held out: more than 0.2
 
 
 # ---------------------------------------------------------------------------------------------------------------------

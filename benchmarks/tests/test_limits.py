@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import partial
 from io import StringIO
 from pathlib import Path
+from time import monotonic
 from types import SimpleNamespace
 from typing import Any
 
@@ -103,7 +104,9 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 def test_a_fold_over_the_limit_is_ended_remembered_and_costs_its_data_set_alone(work: Any, tmp_path: Path) -> None:
     limits, path = Limits(fold_minutes=0.02), tmp_path / "results.jsonl"
     jobs = [work(LARGE, 0, 3600.0), work(LARGE, 1, 3600.0), work(SMALL, 0, 0.0)]
+    started = monotonic()
     results, _ = run_with(path, jobs, limits)
+    assert monotonic() - started < 6 * 1.2 - 1  # by the clock, six times the limit would be allowed
     over = results["Work", "large", 0]
     assert (over.error, over.limit_minutes, over.seconds) == ("over 0.02 minutes", 0.02, pytest.approx(1.2))
     spared = results["Work", "large", 1]
@@ -115,12 +118,12 @@ def test_a_fold_over_the_limit_is_ended_remembered_and_costs_its_data_set_alone(
 
 
 def test_the_limit_is_processor_time_and_each_fold_has_its_own(work: Any, tmp_path: Path) -> None:
-    jobs = [work(SMALL, 0, 0.7), work(SMALL, 1, 0.7), work(SMALL, 2, 0.0, 2.0)]  # the last waits for longer
+    jobs = [*(work(SMALL, fold, 0.9) for fold in range(3)), work(SMALL, 3, 0.0, 2.0)]  # the last waits for longer
     results, _ = run_with(tmp_path / "results.jsonl", jobs, Limits(fold_minutes=0.02))
-    assert [result.error for result in results.values()] == [None, None, None]
+    assert [result.error for result in results.values()] == [None] * 4
 
 
-def test_a_fold_that_waits_for_ever_is_ended_too(work: Any, tmp_path: Path) -> None:
+def test_a_fold_that_waits_without_end_is_ended_too(work: Any, tmp_path: Path) -> None:
     results, _ = run_with(tmp_path / "results.jsonl", [work(SMALL, 0, 0.0, 3600.0)], Limits(fold_minutes=0.005))
     assert [result.error for result in results.values()] == ["over 0.005 minutes"]
 

@@ -25,7 +25,7 @@ Tuning& tuning() {
 void make_options(RuleOptions* place, std::size_t max_rules, std::size_t max_conditions, double prune,
                   double min_rule_worth, int effort, std::vector<int> monotone, const nb::object& words,
                   std::vector<int> curves_only, int n_threads, std::uint64_t seed, int max_maps, const Tuning* given,
-                  bool divides_groups_last) {
+                  bool last_stage_ignores_groups) {
   require(max_rules > 0 && max_conditions >= 1 && max_conditions <= 3,
           "max_rules must be positive, and max_conditions 1, 2 or 3.");
   require(max_maps >= -1, "max_maps must be at least -1, which allows neither curves nor maps.");
@@ -42,7 +42,7 @@ void make_options(RuleOptions* place, std::size_t max_rules, std::size_t max_con
                           std::move(monotone),
                           words_of(words),
                           std::move(curves_only),
-                          divides_groups_last,
+                          last_stage_ignores_groups,
                           checked_threads(n_threads),
                           seed,
                           max_maps,
@@ -319,7 +319,8 @@ void bind_rules(nb::module_& m) {
       .def("__init__", &make_options, nb::kw_only(), "max_rules"_a = 150, "max_conditions"_a = 3, "prune"_a = 0.0015,
            "min_rule_worth"_a = 0.0, "effort"_a = 1, "monotone"_a = std::vector<int>{}, "words"_a.none() = nb::none(),
            "curves_only"_a = std::vector<int>{}, "n_threads"_a = 1, "seed"_a = 0, "max_maps"_a = 25,
-           "tuning"_a.none() = nb::none(), "divides_groups_last"_a = false);
+           "tuning"_a.none() = nb::none(), "last_stage_ignores_groups"_a = false)
+      .def_ro("last_stage_ignores_groups", &RuleOptions::last_stage_ignores_groups);
   m.def("grow_rules", &grow_rules, "sample"_a, "options"_a, "report"_a.none(), "judge"_a.none() = nb::none());
   m.def("stratified_parts", &stratified_parts, "sample"_a, "n_parts"_a, "turn"_a = 0);
   m.def("refit_rules", &refit_rules, "firing"_a, "target"_a, "weight"_a, "sign"_a, "ridge"_a, "offset"_a, "n_threads"_a,

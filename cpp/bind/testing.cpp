@@ -204,17 +204,17 @@ nb::object merge_grid(const CMatrix& table, const CMatrix& h, std::size_t n_seco
                   {table.shape(0), table.shape(1)});
 }
 
-rules::Centred lines_of(const std::string& name) {
-  require(name == "both" || name == "first" || name == "second", "lines: both, first or second.");
-  return name == "both" ? rules::Centred::kBoth : name == "first" ? rules::Centred::kFirst : rules::Centred::kSecond;
+rules::Axes axes_of(const std::string& name) {
+  require(name == "both" || name == "first" || name == "second", "axes: both, first or second.");
+  return name == "both" ? rules::Axes::kBoth : name == "first" ? rules::Axes::kFirst : rules::Axes::kSecond;
 }
 
 // The map without its main effects, and these.
-nb::tuple purify_grid(const CMatrix& table, const Vector& weight, std::size_t n_second, const std::string& lines) {
+nb::tuple purify_grid(const CMatrix& table, const Vector& weight, std::size_t n_second, const std::string& axes) {
   require(table.shape(0) == weight.shape(0), "weight needs a number per cell.");
   const std::size_t e = table.shape(1), n_first = term_of(table.shape(0), n_second).n_first;
   rules::GridTable purified = copy(table);
-  rules::MainEffects moved = rules::purify(purified, copy(weight), n_first, n_second, e, lines_of(lines));
+  rules::MainEffects moved = rules::purify(purified, copy(weight), n_first, n_second, e, axes_of(axes));
   return nb::make_tuple(to_numpy(std::move(purified), {table.shape(0), e}),
                         to_numpy(std::move(moved.first), {n_first, e}),
                         to_numpy(std::move(moved.second), {n_second, e}));
@@ -242,7 +242,7 @@ NB_MODULE(_core_testing, m) {
   m.def("boost_grids", &python::boost_grids, "sample"_a, "p"_a, "pairs"_a, "monotone"_a, "rate"_a, "n_levels"_a,
         "level"_a, "round"_a, "n_threads"_a = 1);
   m.def("merge_grid", &python::merge_grid, "table"_a, "h"_a, "n_second"_a, "price"_a);
-  m.def("purify_grid", &python::purify_grid, "table"_a, "weight"_a, "n_second"_a, "lines"_a = "both");
+  m.def("purify_grid", &python::purify_grid, "table"_a, "weight"_a, "n_second"_a, "axes"_a = "both");
   m.def("prune", &python::prune, "firing"_a, "row_weight"_a, "weight"_a, "prior"_a, "tolerance"_a, "max_rules"_a,
         "ridge"_a, "worth"_a = 0.0);
 }

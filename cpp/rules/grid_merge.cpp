@@ -133,7 +133,7 @@ GridTable merged(const GridTable& table, const std::vector<double>& h, const Gri
 }
 
 MainEffects purify(GridTable& table, const std::vector<double>& weight, std::size_t n_first, std::size_t n_second,
-                   std::size_t n_channels, Centred lines) {
+                   std::size_t n_channels, Axes axes) {
   constexpr int kMostSweeps = 200;
   constexpr double kSmall = 1e-12;  // a mean below this counts as zero
   const std::size_t e = n_channels;
@@ -155,8 +155,8 @@ MainEffects purify(GridTable& table, const std::vector<double>& weight, std::siz
     return largest;
   };
   for (int sweep = 0; sweep < kMostSweeps; ++sweep) {
-    const double first = lines == Centred::kSecond ? 0.0 : centre(true);
-    const double second = lines == Centred::kFirst ? 0.0 : centre(false);
+    const double first = axes == Axes::kSecond ? 0.0 : centre(true);
+    const double second = axes == Axes::kFirst ? 0.0 : centre(false);
     if (std::max(first, second) < kSmall) break;
   }
   return out;

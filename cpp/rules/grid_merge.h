@@ -17,13 +17,13 @@ GridTable merged(const GridTable& table, const std::vector<double>& h, const Gri
                  double price);
 
 // Moves the weighted mean of each line out of a map, until all means are zero. Returns what was moved, [bin of an
-// axis][channel], for both axes. Lines without weight stay as they are. weight: [cell]; lines: those of both axes, or
-// of the bins of one axis alone.
+// axis][channel], for both axes. Lines without weight stay as they are. weight: [cell]; axes:
+// which ones have their lines centred.
 struct MainEffects {
   std::vector<double> first, second;
 };
-enum class Centred { kBoth, kFirst, kSecond };
+enum class Axes { kBoth, kFirst, kSecond };
 MainEffects purify(GridTable& table, const std::vector<double>& weight, std::size_t n_first, std::size_t n_second,
-                   std::size_t n_channels, Centred lines = Centred::kBoth);
+                   std::size_t n_channels, Axes axes = Axes::kBoth);
 
 }  // namespace ferl::rules

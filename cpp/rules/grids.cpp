@@ -382,11 +382,11 @@ class GridWriter {
   }
 
  private:
-  // A map of the last stage keeps the main effect of its other column: what was learned there holds where its late
-  // column has a value, a date within the training range, and changes no answer elsewhere.
-  Centred moved_lines(const GridTerm& term) const {
-    if (is_late_[term.first] == is_late_[term.second]) return Centred::kBoth;
-    return is_late_[term.first] ? Centred::kFirst : Centred::kSecond;
+  // A map of the last stage keeps the main effect of its other column. What this stage learns applies where the late
+  // column has a value, such as a date within the training range. Elsewhere it adds a constant at most.
+  Axes centred_axes(const GridTerm& term) const {
+    if (is_late_[term.first] == is_late_[term.second]) return Axes::kBoth;
+    return is_late_[term.first] ? Axes::kFirst : Axes::kSecond;
   }
 
   // Moves main effects of a map into the curves; returns what is left, weighted squares.
@@ -395,7 +395,7 @@ class GridWriter {
     const Bins &a = columns_[term.first].bins, &b = columns_[term.second].bins;
     const std::vector<double> weight = cell_weights(rows_, term);
     GridTable& table = tables_[t];
-    const MainEffects moved = purify(table, weight, term.n_first, term.n_second, e_, moved_lines(term));
+    const MainEffects moved = purify(table, weight, term.n_first, term.n_second, e_, centred_axes(term));
     add(term.first, a, moved.first);
     add(term.second, b, moved.second);
     std::vector<double> first(term.n_first, 0.0), second(term.n_second, 0.0);
@@ -407,7 +407,9 @@ class GridWriter {
       for (std::size_t j = 0; j < term.n_second; ++j)
         for (std::size_t c = 0; c < e_; ++c) {
           double& own = table[(i * term.n_second + j) * e_ + c];
-          if ((is_apart(a, i) && first[i] <= 0) || (is_apart(b, j) && second[j] <= 0)) own = 0;
+          if ((is_apart(a, i) && first[i] <= 0) || (is_apart(b, j) && second[j] <= 0) ||
+              (is_late_[term.first] && i == 0) || (is_late_[term.second] && j == 0))
+            own = 0;
           squares += weight[i * term.n_second + j] * own * own;
         }
     return squares;
@@ -431,7 +433,7 @@ class GridWriter {
       prior_[c] += mean;
       for (std::size_t k = 0; k < weight.size(); ++k) {
         double& own = tables_[t][k * e_ + c];
-        own = is_apart(bins, k) && weight[k] <= 0 ? 0.0 : own - mean;
+        own = (is_apart(bins, k) && weight[k] <= 0) || (is_late_[terms_[t].first] && k == 0) ? 0.0 : own - mean;
       }
     }
   }
@@ -540,9 +542,9 @@ struct ChoiceSides {
   GridRows fit, other;
 };
 
-// The same rows, of which each of `parts_of_many` validates, whatever its group is.
+// The same rows, of which one in `parts_of_many` validates, whatever its group is.
 ChoiceSides divided_anew(const ChoiceSides& from, const Sample& sample, const std::vector<BinnedColumn>& columns,
-                         const Tuning& tuning, ThreadPool& pool) {
+                         std::size_t n_most, const Tuning& tuning, ThreadPool& pool) {
   const std::size_t e = from.fit.n_channels;
   std::vector<std::pair<Row, const float*>> all;
   for (std::size_t k = 0; k < from.rows.fit.size(); ++k) all.emplace_back(from.rows.fit[k], &from.fit.p[k * e]);
@@ -553,6 +555,7 @@ ChoiceSides divided_anew(const ChoiceSides& from, const Sample& sample, const st
   for (std::size_t k = 0; k < all.size(); ++k) {
     const bool validates =
         k % static_cast<std::size_t>(tuning.parts_of_many) == 0 && rows.other.size() < tuning.grid_validation_rows;
+    if (!validates && rows.fit.size() == n_most) continue;
     (validates ? rows.other : rows.fit).push_back(all[k].first);
     std::vector<float>& p = validates ? other : fit;
     p.insert(p.end(), all[k].second, all[k].second + e);
@@ -618,15 +621,14 @@ void boost_stage(const std::vector<BinnedColumn>& columns, const GridStage& stag
   }
 }
 
-// The curves and maps of all plans, as models have them.
-LearnedGrids boosted(const Sample& sample, const GridPlans& chosen, GridRows rows, const Tuning& tuning,
-                     ThreadPool& pool) {
+// The curves and maps of the plans of these stages, as models have them.
+LearnedGrids boosted(const Sample& sample, const GridPlans& chosen, std::size_t n_stages, GridRows rows,
+                     const Tuning& tuning, ThreadPool& pool) {
   Boosted found;
-  for (std::size_t k = 0; k < chosen.stages.size(); ++k)
-    boost_stage(chosen.columns, chosen.stages[k], chosen.plans[k], k + 1 == chosen.stages.size(), rows, tuning, pool,
-                found);
+  for (std::size_t k = 0; k < n_stages; ++k)
+    boost_stage(chosen.columns, chosen.stages[k], chosen.plans[k], k + 1 == n_stages, rows, tuning, pool, found);
   std::vector<char> is_late(chosen.columns.size(), 0);
-  if (chosen.stages.size() > 1)
+  if (n_stages > 1)
     for (const GridTerm& curve : chosen.stages.back().curves) is_late[curve.first] = 1;
   return GridWriter(chosen.columns, found.terms, std::move(found.tables), rows, sample.n_classes, std::move(is_late))
       .written();
@@ -650,7 +652,8 @@ GridPlans choose_grids(const Sample& sample, const WeightedRules& validated, con
   out.n_validating = other.size();
   if (out.columns.empty()) return out;
   const std::vector<double> used = worth_in_rules(sample, out.columns, validated);
-  ChoiceRows rows = choice_rows(sample, fit, other, most_choice_rows(sample, tuning), tuning);
+  const std::size_t n_most = most_choice_rows(sample, tuning);
+  ChoiceRows rows = choice_rows(sample, fit, other, n_most, tuning);
   out.n_validating = std::min(other.size(), rows.other.size());
   const auto rows_of = [&](const std::vector<Row>& own) {
     return grid_rows(sample, out.columns, own, chances(sample, validated, own, pool), pool);
@@ -666,7 +669,7 @@ GridPlans choose_grids(const Sample& sample, const WeightedRules& validated, con
       out.log.emplace_back(out.plans.size() > 1 ? name + " in the last stage" : name, loss);
     if (out.plans.size() == out.stages.size()) break;
     choice.apply_choice();
-    if (options.divides_groups_last) sides = divided_anew(sides, sample, out.columns, tuning, pool);
+    if (options.last_stage_ignores_groups) sides = divided_anew(sides, sample, out.columns, n_most, tuning, pool);
   }
   return out;
 }
@@ -679,18 +682,18 @@ LearnedGrids learn_grids(const Sample& sample, GridPlans chosen, const WeightedR
     std::vector<Row> rows(std::min(sample.n_rows, n_most));
     std::iota(rows.begin(), rows.end(), Row{0});
     GridRows all = first_grid_rows(sample, chosen.columns, rows.size(), chances(sample, last, rows, pool));
-    out = boosted(sample, chosen, std::move(all), tuning, pool);
+    out = boosted(sample, chosen, chosen.stages.size(), std::move(all), tuning, pool);
   }
   out.log = std::move(chosen.log);
   return out;
 }
 
 LearnedGrids learn_grids_on(const Sample& sample, const GridPlans& chosen, std::vector<Row> rows,
-                            const WeightedRules& rules, const Tuning& tuning, ThreadPool& pool) {
+                            const WeightedRules& rules, std::size_t n_stages, const Tuning& tuning, ThreadPool& pool) {
   if (!chosen.is_any_used()) return {};
   rows.resize(std::min(rows.size(), most_choice_rows(sample, tuning)));
-  return boosted(sample, chosen, grid_rows(sample, chosen.columns, rows, chances(sample, rules, rows, pool), pool),
-                 tuning, pool);
+  GridRows own = grid_rows(sample, chosen.columns, rows, chances(sample, rules, rows, pool), pool);
+  return boosted(sample, chosen, n_stages, std::move(own), tuning, pool);
 }
 
 }  // namespace ferl::rules

@@ -33,10 +33,10 @@ struct LearnedGrids {
 };
 
 struct GridOptions {
-  int max_maps = 25;                  // 0: curves alone
-  std::vector<int> monotone = {};     // [column]; empty: none
-  std::vector<int> curves_only = {};  // [column]: 1: rules do not read it; empty: none
-  bool divides_groups_last = false;   // their stage is validated on rows of all groups
+  int max_maps = 25;                       // 0: curves alone
+  std::vector<int> monotone = {};          // [column]; empty: none
+  std::vector<int> curves_only = {};       // [column]: 1: rules do not read it; empty: none
+  bool last_stage_ignores_groups = false;  // the stage of these columns is validated on rows of all groups
 };
 
 // Curves that are boosted together with maps. A map has at least one column of these curves; its other one may be any
@@ -76,8 +76,8 @@ GridPlans choose_grids(const Sample& sample, const WeightedRules& validated, con
 LearnedGrids learn_grids(const Sample& sample, GridPlans chosen, const WeightedRules& last, const Tuning& tuning,
                          ThreadPool& pool);
 
-// The same on some rows alone, for rules that were fitted on them.
+// The same on some rows alone, for rules that were fitted on them. n_stages: how many of the stages.
 LearnedGrids learn_grids_on(const Sample& sample, const GridPlans& chosen, std::vector<Row> rows,
-                            const WeightedRules& rules, const Tuning& tuning, ThreadPool& pool);
+                            const WeightedRules& rules, std::size_t n_stages, const Tuning& tuning, ThreadPool& pool);
 
 }  // namespace ferl::rules

@@ -101,7 +101,7 @@ GridPlans chosen_grids(const Task& task, const Choices& choices, const RuleOptio
   const std::vector<double> weight = per_class(weights.v, n_classes), prior = per_class(weights.b, n_classes);
   return choose_grids(task.sample, {rules, weight, prior}, fitted_rows(path.rows()), other_rows(path.rows()),
                       {options.max_conditions == 1 ? 0 : options.max_maps, options.monotone, options.curves_only,
-                       options.divides_groups_last},
+                       options.last_stage_ignores_groups},
                       task.tuning, task.pool);
 }
 
@@ -149,9 +149,11 @@ std::vector<HeldOut> held_out(const Task& task, const Choices& choices, const Gr
     const Pruned left = pruned(path, weights, best, options.max_rules, task, options);
     LearnedRules& own = part.learned = learned(path, left, best.ridge, task.n_classes());
     if (!grids.columns.empty()) {
-      add_grids(
-          learn_grids_on(task.sample, grids, part.fit, {own.rules, own.weight, own.prior}, task.tuning, task.pool),
-          own);
+      // The other rows have groups of which the last stage learns nothing here.
+      const std::size_t n_stages = options.last_stage_ignores_groups ? 1 : grids.stages.size();
+      add_grids(learn_grids_on(task.sample, grids, part.fit, {own.rules, own.weight, own.prior}, n_stages, task.tuning,
+                               task.pool),
+                own);
       part.other.resize(grids.n_validating);
     }
     for (std::vector<Row>* some : {&part.fit, &part.other}) {

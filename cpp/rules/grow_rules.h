@@ -24,9 +24,9 @@ struct RuleOptions {
   std::vector<int> monotone = {};  // [column], two classes: sign of the second one's score; empty: none
   std::optional<std::vector<Condition>> words = {};  // the allowed conditions; none: ramps and sets of categories
   std::vector<int> curves_only = {};  // [column]: 1: curves and maps read it, conditions do not; empty: none
-  // Whether the last stage, of curves and maps that read these columns, is validated on rows of all groups: columns such
-  // as dates describe the groups themselves.
-  bool divides_groups_last = false;
+  // Whether curves and maps that read these columns, the last stage, are validated on rows of all groups: such columns
+  // describe the groups themselves, as a date describes its day.
+  bool last_stage_ignores_groups = false;
   int n_threads = 1;
   std::uint64_t seed = 0;
   int max_maps = 25;  // 0: curves alone; -1: neither curves nor maps

@@ -234,6 +234,7 @@ class Tuning:
 TUNING: Tuning  # of all fits that are given no other; the benchmark changes it
 
 class RuleOptions:
+    last_stage_ignores_groups: bool
     def __init__(
         self,
         *,
@@ -249,7 +250,7 @@ class RuleOptions:
         seed: int = 0,
         max_maps: int = 25,
         tuning: Tuning | None = None,
-        divides_groups_last: bool = False,  # curves and maps of such columns are validated on rows of all groups
+        last_stage_ignores_groups: bool = False,  # curves and maps of such columns are validated on rows of all groups
     ) -> None: ...
 
 # Rules as chains of nodes from the root ("parent", "feature", "trapezoid", "share", "category_start", "category";

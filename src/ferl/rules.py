@@ -274,8 +274,9 @@ class FERLClassifier(FERLEstimator[RuleModel]):
             scaled up to one, whatever rows are equal; there, the row twice is two rows.
         groups : array-like of shape (n_samples,), default=None
             Group of each row: a patient, a machine, a month. The number of rules, their ridge, curves and maps
-            are validated on groups that were left out as a whole, so that copies of a row, or rows of one time, do not
-            confirm each other. See docs/guide/tables.md.
+            are validated on groups that were held out as a whole, so that copies of a row, or rows of one time, do not
+            confirm each other. None: if single days of a date have evidence, whole days are held out. See
+            docs/guide/tables.md.
         units : mapping of str to str, default=None
             Units of numbers, by column: {"glucose": "mg/dl"}. For readers only.
         describe : TableDescription, mapping, str or path-like, default=None

@@ -285,14 +285,14 @@ def merged(table: Floats, h: Floats, sizes: list[int], price: float) -> Floats:
     return values[second].swapaxes(0, 1)[first].reshape(table.shape)
 
 
-def purified(table: Floats, weight: Floats, lines: str = "both") -> tuple[Floats, Floats, Floats]:
+def purified(table: Floats, weight: Floats, axes: str = "both") -> tuple[Floats, Floats, Floats]:
     """A map without its main effects, and these: table (first, second, channel), weight (first, second).
 
-    ``lines``: the main effect of the "first" or the "second" column alone leaves the map, or "both".
+    ``axes``: the main effect of the "first" or the "second" column alone leaves the map, or "both" do.
     """
     effects = [np.zeros_like(table[:, 0]), np.zeros_like(table[0])]
     for _ in range(200):
-        for axis in {"both": (1, 0), "first": (1,), "second": (0,)}[lines]:
+        for axis in {"both": (1, 0), "first": (1,), "second": (0,)}[axes]:
             all_ = weight.sum(axis=axis)[:, None]
             mean = (weight[:, :, None] * table).sum(axis=axis) / np.where(all_ > 0, all_, 1)
             effects[1 - axis] += mean

@@ -182,14 +182,23 @@ def date_columns(
     return [*(("day", j) for j in evident), *numbers, *late], left_out
 
 
-def validation_groups(dates: list[float]) -> list[tuple[str, int]]:
-    """The groups that inner validation leaves out as a whole where days of a date have evidence.
+def validation_groups(dates: list[float], weight: list[float]) -> list[tuple[str, int]]:
+    """The groups that inner validation holds out as a whole where days of a date have evidence.
 
-    Rows of one day share more than their date, and new rows will come on new days: a day is a group. A row without a
-    date is a group of its own. The user's groups count instead of days. What reads the date itself, in the last stage,
-    is validated on rows of all groups, of which every fourth validates: it holds for known days alone.
+    Rows of one day have more in common than the date, and new rows will come on new days: a day is a group. A row
+    without a date is a group of its own, and so is a row of a day that has more than a twentieth of the weight.
+
+    With several such dates, the days of the one count whose evidence moves rows most: the largest weighted sum of
+    squares, over rows and classes. Groups passed by the user count instead of days. Curves and maps of the date itself,
+    the last stage, are validated on single rows unless the user passed groups.
     """
-    return [("row", i) if math.isnan(days) else ("day", math.floor(days)) for i, days in enumerate(dates)]
+    day = [None if math.isnan(days) else math.floor(days) for days in dates]
+    heavy = {
+        own
+        for own in set(day) - {None}
+        if math.fsum(w for w, other in zip(weight, day, strict=True) if other == own) > math.fsum(weight) / 20
+    }
+    return [("row", i) if own is None or own in heavy else ("day", own) for i, own in enumerate(day)]
 
 
 def stages(n_columns: int, late: set[int], most_maps: int) -> list[tuple[list[int], list[tuple[int, int]], int]]:
@@ -197,7 +206,7 @@ def stages(n_columns: int, late: set[int], most_maps: int) -> list[tuple[list[in
 
     Columns that no rule reads come last: what they explain is what all other columns leave over. They get five maps, or
     half of the maps where these are fewer, and what the first stage leaves. Their maps keep the main effects of the
-    other column, so the last stage changes no answer where its columns have no value.
+    other column, and add nothing where the late column has no value. So the last stage adds a constant at most there.
     """
     first = [j for j in range(n_columns) if j not in late]
     pairs = [(a, b) for a in range(n_columns) for b in range(a + 1, n_columns)]

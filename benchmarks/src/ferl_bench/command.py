@@ -92,7 +92,7 @@ def bench(
     fold_minutes: Annotated[
         float | None,
         typer.Option(
-            "--fold-minutes", min=0, help="End a fold that takes more processor time; 10 by default, 0 for no limit."
+            "--fold-minutes", min=0, help="Stop a fold after this much processor time; 10 by default, 0 for no limit."
         ),
     ] = None,
     method_minutes: Annotated[

@@ -38,8 +38,8 @@ class Limits:
     fold_minutes : float, optional
         A fold that takes more processor time, with all its threads, is ended. None: never.
     method_minutes : float, optional
-        A method starts no new fold when its folds have taken so long in all, by the clock. None: what
-        `Method.budget_minutes` says, which few methods have; infinity: no budget for any method.
+        A method starts no new fold when its folds have taken so long in all, by the clock. None:
+        `Method.budget_minutes` applies, which few methods have; infinity: no budget for any method.
     """
 
     fold_minutes: float | None = None

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import multiprocessing
 import pickle
+import resource
 import signal
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -21,9 +21,8 @@ Outcome = TypeVar("Outcome")
 # Spawned, not forked: a fork after threads were started can hang.
 _SPAWN = multiprocessing.get_context("spawn")
 
-# By the clock a job may take this multiple of its processor time: other work on the machine costs it nothing, and one
-# that waits for ever is ended. Windows has no limit of processor time.
-_WALL = 1 if sys.platform == "win32" else 6
+# By the clock a job may take this multiple of its limit: other work on the machine slows it down, and it may wait.
+_WALL = 6
 
 
 @dataclass(frozen=True)
@@ -46,7 +45,7 @@ class Worker(Generic[Job, Outcome]):
     do : callable
         ``do(job)`` in the process; a function of a module.
     limit : float, optional
-        Seconds of processor time that a job may take, with all its threads.
+        Seconds of processor time that a job may take, with all its threads; processes that it starts do not count.
     """
 
     def __init__(self, do: Callable[[Job], Outcome], limit: float | None = None) -> None:
@@ -73,7 +72,7 @@ class Worker(Generic[Job, Outcome]):
 
     @property
     def seconds_left(self) -> float | None:
-        """How long the job may still take by the clock; None: as long as it likes."""
+        """How long the job may still take by the clock; None: no limit."""
         return None if self._limit is None else self._since + _WALL * self._limit - monotonic()
 
     def receive(self) -> Outcome | Ended | None:
@@ -85,7 +84,7 @@ class Worker(Generic[Job, Outcome]):
                 self._process.join()
                 raise RuntimeError(f"a process ended with exit code {self._process.exitcode} without a job") from None
             self._process.join()
-            return OVER if _is_over_limit(self._process.exitcode) else DIED
+            return OVER if self._process.exitcode == -signal.SIGXCPU else DIED
         self._is_ready = True
         return message
 
@@ -117,7 +116,7 @@ def work_off(
     n_processes : int
         Number of processes.
     limit : float, optional
-        Seconds of processor time that a job may take, with all its threads.
+        Seconds of processor time that a job may take, with all its threads; processes that it starts do not count.
     """
     first = next(jobs, None)
     if first is None:
@@ -158,22 +157,15 @@ def work_off(
 
 def _allow(seconds: float) -> None:
     """Let the system end this process after so much more processor time."""
-    if sys.platform == "win32":
-        return
-    import resource
-
-    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))  # no dump of its memory
     _, most = resource.getrlimit(resource.RLIMIT_CPU)
-    resource.setrlimit(resource.RLIMIT_CPU, (ceil(process_time() + seconds), most))
-
-
-def _is_over_limit(exit_code: int | None) -> bool:
-    return sys.platform != "win32" and exit_code == -signal.SIGXCPU
+    until = ceil(process_time() + seconds)
+    resource.setrlimit(resource.RLIMIT_CPU, (until if most == resource.RLIM_INFINITY else min(until, most), most))
 
 
 def _serve(there: Connection, do: Callable[[Job], Outcome], limit: float | None) -> None:
     """Do jobs until the other end closes; an interrupt is the other end's to act on."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a job that is ended leaves no dump of its memory
     there.send(None)
     while True:
         try:

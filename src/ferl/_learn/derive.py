@@ -38,6 +38,7 @@ from ferl._util.arrays import Floats, Ints
 N_FOLDS = 5
 LEAST_GAIN = 2.0  # nats of marginal likelihood that evidence must gain
 VARIANCES = (0.0, *(4.0**power for power in range(-6, 3)))  # of evidence; 0: no evidence
+LARGEST_DAY = 0.05  # share of the weight of a sample; larger days are no groups
 COPY_ROWS, LEAST_COMPARED = 10_000, 100  # rows that are compared with the parts of a date
 COPY_MISSES = 0.01  # a column repeats a part of a date if it differs in no more than this share of these rows
 _CHUNK_ROWS = 512  # after which columns are left out that have too many misses already
@@ -99,6 +100,21 @@ def fold_of_rows(y: Ints) -> NDArray[np.intp]:
 def fold_of_groups(drawn: _core.Sample) -> NDArray[np.intp]:
     """The fold of each row of a sample in groups, each of which is in one fold."""
     return _core.stratified_parts(drawn, N_FOLDS).astype(np.intp)
+
+
+def groups_of_days(dates: Floats, weight: Floats) -> Floats:
+    """The group of each row of a sample: its day, or itself where it has no date or too heavy a day.
+
+    A day of more than a part of the weight would be most of the rows that validate: a date that stands for an unknown
+    one, or one of a few days.
+    """
+    day = np.floor(dates)
+    alone = ~(np.abs(day) <= MOST_DAYS)
+    _, code = np.unique(np.where(alone, np.nan, day), return_inverse=True)
+    of_day = np.bincount(code, weight)
+    alone |= of_day[code] > LARGEST_DAY * weight.sum()
+    day[alone] = MOST_DAYS + 1 + np.arange(alone.sum())
+    return day
 
 
 def category_columns(

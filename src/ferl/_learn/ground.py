@@ -20,6 +20,7 @@ from ferl._learn.derive import (
     category_columns,
     fold_of_groups,
     fold_of_rows,
+    groups_of_days,
     part_columns,
     replaced_features,
 )
@@ -31,7 +32,7 @@ from ferl._models.settings import Settings
 from ferl._models.tree import Categories, Cuts, FuzzyTree, Profile
 from ferl._models.words import LinguisticVariable, WordConditions, arrange, word_conditions
 from ferl._tables import refuse_extreme_scales
-from ferl._tables.derived import MOST_DAYS, DateInRange
+from ferl._tables.derived import DateInRange
 from ferl._util.arrays import Floats, Ints
 from ferl._util.threads import n_threads
 
@@ -71,8 +72,8 @@ class Ground:
         The rows that were drawn, with these columns.
     replaced : tuple of int
         Features that are read through their derived columns alone.
-    validates_days : bool
-        Whether inner validation leaves out whole days.
+    last_stage_ignores_groups : bool
+        Whether groups are days, which what reads the date itself need not be validated on.
     """
 
     settings: Settings
@@ -86,7 +87,7 @@ class Ground:
     facts: Facts
     sample: _core.Sample
     replaced: tuple[int, ...] = ()
-    validates_days: bool = False
+    last_stage_ignores_groups: bool = False
 
     @classmethod
     def prepared(cls, settings: Settings, rows: Rows) -> Ground:
@@ -127,18 +128,15 @@ class Ground:
         return replace(self, replaced=tuple(sorted({*self.replaced, *copies}))).with_columns([])
 
     def validating_days(self, date: int) -> Ground:
-        """The ground whose inner validation leaves out whole days of a date: new rows will come on new days.
+        """The ground whose inner validation holds out whole days of a date: new rows will come on new days.
 
-        Rows of one day share more than their date, such as the weather. If they validated each other, the model would
-        learn what belongs to single days. Groups that the user has given count instead. A row without a date is a
-        group of its own.
+        Rows of one day have more in common than the date, such as the weather. If they validated each other, the model
+        would learn what belongs to single days. Groups passed by the user take precedence.
         """
         if self.facts.has_groups:
             return self
-        day = np.floor(self.drawn.x[:, date])
-        is_day = np.abs(day) <= MOST_DAYS
-        day[~is_day] = MOST_DAYS + 1 + np.arange((~is_day).sum())
-        return replace(self, sample=self.sample.with_groups(day), validates_days=True)
+        group = groups_of_days(self.drawn.x[:, date], self.drawn.weight)
+        return replace(self, sample=self.sample.with_groups(group), last_stage_ignores_groups=True)
 
     @cached_property
     def folds(self) -> NDArray[np.intp]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -126,7 +127,7 @@ def recoded(curves: CurvesAndMaps, orders: Orders) -> CurvesAndMaps:
 def _with_dates(settings: RuleSettings, ground: Ground, report: Any) -> Ground:
     """The ground with dates as numbers, or with the evidence of days where days differ beyond that.
 
-    Then inner validation leaves out whole days.
+    In the second case, inner validation holds out whole days of the date whose days differ most.
     """
     dates, ranges, x = ground.dates, ground.ranges, ground.drawn.x
     if not dates:
@@ -145,8 +146,14 @@ def _with_dates(settings: RuleSettings, ground: Ground, report: Any) -> Ground:
         trends = [*trend_columns(KnownDate, others, ranges, x)]
         if settings.words is None and settings.max_maps is not None:  # else there are no curves
             trends += trend_columns(DateInRange, evident, ranges, x)
-        return apart.with_columns([*days, *trends]).validating_days(evident[0])
+        moved = {j: sum(_size_of(item, ground) for item in days if item.derived.feature == j) for j in evident}
+        return apart.with_columns([*days, *trends]).validating_days(max(evident, key=lambda j: moved[j]))
     return as_numbers
+
+
+def _size_of(evidence: NewColumn, ground: Ground) -> float:
+    """How far the evidence of days moves the rows."""
+    return math.fsum((ground.drawn.weight * np.nan_to_num(evidence.numbers) ** 2).tolist())  # in any order of the rows
 
 
 def _days_beyond(settings: RuleSettings, ground: Ground, report: Any) -> list[NewColumn]:

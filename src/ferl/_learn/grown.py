@@ -31,7 +31,7 @@ def rule_options(settings: RuleSettings, ground: Ground, tuning: _core.Tuning | 
         monotone=[] if ground.constraint is None else ground.constraint.tolist(),
         words=None if words is None else (words.feature[is_plain], words.trapezoid[is_plain]),
         curves_only=ground.curves_only,
-        divides_groups_last=ground.validates_days,
+        last_stage_ignores_groups=ground.last_stage_ignores_groups,
         n_threads=n_threads(settings.n_jobs),
         seed=ground.seed,
         tuning=tuning,
