@@ -23,7 +23,7 @@ PAGE = Path(__file__).parent.parent / "docs" / "guide" / "plots.md"
 
 def journeys() -> tuple[Any, Any]:
     """A wave and an interaction for curves and maps, a category of many values, and days that differ."""
-    rng, n = np.random.default_rng(0), 1500
+    rng, n = np.random.default_rng(0), 2500
     x, sign, city, day = rng.normal(size=n), rng.normal(size=n), rng.integers(0, 30, n), rng.integers(0, 60, n)
     score = 2 * np.sin(6 * x) * np.sign(sign) + 2 * rng.normal(size=30)[city] + 2 * rng.normal(size=60)[day]
     start = pd.Timestamp("2019-01-01")
