@@ -152,6 +152,20 @@ def test_the_results_of_the_readme_have_no_figure_that_no_table_has() -> None:
     assert script["quoted"]("README.md", changed) == results
 
 
+def test_more_rows_never_made_the_measured_answers_of_ferl_worse() -> None:
+    figures()
+    lines = runpy.run_path(str(DOCS / "pictures" / "make_results.py"))["read_lines"]
+    setbacks = lines("learning_curve", "Where more rows are worse")
+    assert [line for line in setbacks if line["Method"].startswith("FERL")] == []
+    later = {
+        (line["Method"], line["Rows"]): float(line["AUC"].split()[0])
+        for line in lines("learning_curve", "flights-later")
+    }
+    sizes = {n_rows for method, n_rows in later if method == "FERL"}
+    assert len(sizes) == 5
+    assert all(later["FERL", n_rows] >= later["LightGBM-100", n_rows] for n_rows in sizes)
+
+
 def test_every_picture_of_the_guide_is_shown_and_has_a_drawing() -> None:
     figures()
     drawn = runpy.run_path(str(DOCS / "pictures" / "make_guide.py"))["PICTURES"]
