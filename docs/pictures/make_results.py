@@ -304,9 +304,7 @@ QUOTES: dict[str, dict[str, Callable[[], Sequence[str]]]] = {
     "paper/paper.md": {
         "the benchmark: # configurations of methods": lambda: (str(len(read_table("frontier", "Answers"))),),
         "is ahead on # data sets and behind on # (Wilcoxon's signed-rank test, p = #;": against_ebm,
-        "measured on # sets, EBM reaches # % and `ferl` # %": lambda: against_default_ebm()[
-            :3
-        ],
+        "measured on # sets, EBM reaches # % and `ferl` # %": lambda: against_default_ebm()[:3],
         "level with random forests in accuracy (# %)": lambda: (second_suite("mean"),),
         "accuracy [@zaffalon2012] of # (u65) and # (u80) at a coverage of #": lambda: sets_of("FERL-wide"),
         "and # and # in this implementation": lambda: sets_of("FERL-deep")[:2],
