@@ -18,7 +18,7 @@ GridTable merged(const GridTable& table, const std::vector<double>& h, const Gri
 
 // Moves the weighted mean of each line out of a map, until all means are zero. Returns what was moved, [bin of an
 // axis][channel], for both axes. Lines without weight stay as they are. weight: [cell]; axes:
-// which ones have their lines centred.
+// the axes whose lines are centred.
 struct MainEffects {
   std::vector<double> first, second;
 };

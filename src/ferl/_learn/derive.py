@@ -105,8 +105,8 @@ def fold_of_groups(drawn: _core.Sample) -> NDArray[np.intp]:
 def groups_of_days(dates: Floats, weight: Floats) -> Floats:
     """The group of each row of a sample: its day, or itself where it has no date or too heavy a day.
 
-    A day of more than a part of the weight would be most of the rows that validate: a date that stands for an unknown
-    one, or one of a few days.
+    A quarter of the rows validates. A heavy day would be most of these: a placeholder for unknown dates, or one of a
+    few days.
     """
     day = np.floor(dates)
     alone = ~(np.abs(day) <= MOST_DAYS)

@@ -73,7 +73,7 @@ class Ground:
     replaced : tuple of int
         Features that are read through their derived columns alone.
     last_stage_ignores_groups : bool
-        Whether groups are days, which what reads the date itself need not be validated on.
+        Whether groups are days. Curves and maps of the date itself are validated on single rows then.
     """
 
     settings: Settings

@@ -17,7 +17,7 @@ from ferl._util.threads import n_threads
 
 
 def rule_options(settings: RuleSettings, ground: Ground, tuning: _core.Tuning | None = None) -> _core.RuleOptions:
-    """The task of the core; ``tuning``: other numbers than those of all fits."""
+    """The task of the core; ``tuning``: other numbers than all fits have."""
     words = ground.word_conditions
     if words is not None:
         is_plain = words.is_complement == 0  # conditions such as "not low" make rules longer and no better
